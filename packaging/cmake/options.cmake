@@ -1,0 +1,18 @@
+# Every switch of the build, with its meaning. Values a user may want to change live here and nowhere else.
+option(DDRUN_BUILD_EXAMPLES "Build the programs in examples/" ON)
+option(DDRUN_BUILD_TESTS "Build the test rings in tests/" ON)
+option(DDRUN_BUILD_FUZZERS "Build the fuzz targets in tests/fuzz (needs clang)" OFF)
+set(DDRUN_SANITIZE "" CACHE STRING "Comma list for -fsanitize, for example address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+if(DDRUN_SANITIZE)
+  add_compile_options(-fsanitize=${DDRUN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${DDRUN_SANITIZE})
+endif()
