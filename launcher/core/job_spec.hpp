@@ -1,0 +1,112 @@
+#pragma once
+
+#include "rendezvous/protocol/time.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+// What the user asked for, after flags, environment, job file and defaults were put together.
+// Plain values; every field says its meaning, unit, default and consequence.
+namespace ddrun::launcher {
+
+// How the program is started.
+enum class ProgramKind {
+    automatic,  // *.py under the active Python with -u; anything else is executed
+    execute,    // --no-python: executed as it is, also when it ends in .py
+    module,     // -m: python -u -m NAME
+};
+
+// --nproc-per-node
+enum class SlotSource { number, automatic, gpu, cpu };
+struct SlotRequest {
+    SlotSource source = SlotSource::number;
+    int number = 1;
+};
+
+// Which of a worker's streams a flag means; values as in torchrun: 0, 1, 2, 3.
+enum class Streams { none = 0, out = 1, err = 2, both = 3 };
+
+// A value for all ranks, or a map of ranges ("0-7:3,12:1"); ranks not named have `otherwise`.
+struct RankRange {
+    int first = 0;
+    int last = 0;  // inclusive
+};
+struct StreamMap {
+    Streams otherwise = Streams::none;
+    std::vector<std::pair<RankRange, Streams>> ranges;
+    [[nodiscard]] Streams for_rank(int local_rank) const;  // the last matching range wins
+};
+
+// A set of ranks; empty means all.
+struct RankSet {
+    std::vector<RankRange> ranges;
+    [[nodiscard]] bool contains(int rank) const;
+};
+
+enum class NumaBinding { off, node, socket, exclusive, core_complex };
+enum class GpuBinding { none, per_rank };  // per_rank: CUDA_VISIBLE_DEVICES has one entry, LOCAL_RANK keeps its value
+
+struct PrefixCommand {  // --prefix-command RANKS:CMD: CMD's words go before the program of these global ranks
+    RankSet ranks;
+    std::vector<std::string> words;
+};
+
+struct JobSpec {
+    // The program, as typed; arguments byte for byte.
+    std::string program;
+    std::vector<std::string> arguments;
+    ProgramKind kind = ProgramKind::automatic;
+
+    // Size.
+    SlotRequest slots;
+    int min_nodes = 1;
+    int max_nodes = 1;
+    std::optional<int> node_rank;
+
+    // Identity and addresses. One node binds loopback only.
+    std::string job_id = "none";
+    std::string role = "default";
+    std::string endpoint;                 // host[:port]; empty on one node
+    std::optional<std::string> master_addr;
+    std::optional<int> master_port;       // taken by somebody else: 71; absent: a free one
+
+    // Failure.
+    int max_restarts = 0;                 // restarts of the whole group, job-wide
+    std::vector<int> no_restart_on;       // exit codes that end the job at once
+    int crash_loop = 0;                   // stop after K identical failures within minimum uptime; 0: off
+    Duration restart_backoff = std::chrono::seconds(1);   // second restart waits this, then doubling to 30 s; 0: never wait
+    Duration shutdown_timeout = std::chrono::seconds(30); // from the first stop signal to SIGKILL, all workers together
+    std::optional<Duration> hang_timeout;        // no progress and no output for so long: 124. Off
+    std::optional<Duration> early_exit_timeout;  // others may run on so long after the first exit 0: 124. Off
+    std::vector<int> stop_signals = {15, 2, 1, 3};  // TERM INT HUP QUIT: stop the job, 128 + s
+
+    // Environment and devices.
+    std::vector<std::pair<std::string, std::string>> extra_env;  // --env K=V, in order
+    std::optional<std::string> gpus;      // --gpus: CUDA_VISIBLE_DEVICES for the job, verbatim
+    GpuBinding gpu_binding = GpuBinding::none;
+    bool require_gpus = false;            // more workers than visible GPUs is a usage error, not a warning
+    NumaBinding numa_binding = NumaBinding::off;
+    bool strict_binding = false;          // a refused binding is an error (71), not a warning
+    std::vector<PrefixCommand> prefix_commands;
+    std::optional<int> stdin_rank;        // this rank gets ddrun's stdin (the terminal); others /dev/null
+    std::optional<std::string> local_rank_flag;  // pass e.g. "--local-rank" + "=N" as the first argument; off
+
+    // Output.
+    std::optional<std::string> log_dir;   // explicit: must be usable. Absent: files only when `redirects` asks, then a private temporary directory
+    StreamMap redirects;                  // to files only, not to the console
+    StreamMap tee;                        // to files and to the console
+    RankSet local_ranks_filter;           // console shows only these local ranks
+    RankSet ranks_filter;                 // console shows only these global ranks
+    std::optional<std::string> line_prefix;  // template; absent: "[${rank}] ", or "[${node}:${rank}] " for several nodes; empty: off
+    std::vector<std::string> duplicate_stdout_filters;
+    std::vector<std::string> duplicate_stderr_filters;
+    bool log_strict = false;              // a log file that cannot be written fails the job (71)
+    std::optional<std::string> status_file;  // JSON, rewritten atomically at each change of state
+
+    int verbosity = 0;                    // -v; -1 with --quiet
+};
+
+}  // namespace ddrun::launcher
