@@ -34,7 +34,14 @@ struct Say { rendezvous::ToCoordinator message; };
 struct BeginRound { rendezvous::RoundGranted grant; };        // set up logs, store, sockets; then StartWorkers follows
 struct EndRound { int round = 0; };                           // everything of it is gone: close its logs, drop its store
 struct SuspendSelf {};                                        // stop ddrun itself after the workers (Ctrl-Z)
-struct Finish { int exit_code = 0; std::string summary; };    // several lines, plain text; empty when there is nothing to say
+// The job is over and nothing of it is left. The shell gathers facts (tails, memory, disks), renders
+// the summary (summary.hpp) and exits with `exit_code`.
+struct Finish {
+    int exit_code = 0;
+    std::optional<rendezvous::Cause> cause;
+    std::vector<WorkerRecord> workers;   // of the last round on this node
+    int restarts_used = 0;
+};
 using AgentAction = std::variant<Say, BeginRound, EndRound, SuspendSelf, Finish, GroupAction>;
 
 class Agent {
