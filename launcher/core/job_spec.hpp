@@ -17,6 +17,7 @@ enum class ProgramKind {
     automatic,  // *.py under the active Python with -u; anything else is executed
     execute,    // --no-python: executed as it is, also when it ends in .py
     module,     // -m: python -u -m NAME
+    script,     // --run-path: python -u PATH, whatever its name (a folder or archive with __main__.py too)
 };
 
 // --nproc-per-node
@@ -67,7 +68,7 @@ struct JobSpec {
     std::optional<int> node_rank;
 
     // Identity and addresses. One node binds loopback only.
-    std::string job_id = "none";
+    std::string job_id = "none";          // empty (--standalone without an id): the incarnation serves
     std::string role = "default";
     std::string endpoint;                 // host[:port]; empty on one node
     std::optional<std::string> master_addr;
@@ -87,12 +88,13 @@ struct JobSpec {
     std::vector<std::pair<std::string, std::string>> extra_env;  // --env K=V, in order
     std::optional<std::string> gpus;      // --gpus: CUDA_VISIBLE_DEVICES for the job, verbatim
     GpuBinding gpu_binding = GpuBinding::none;
+    bool virtual_local_rank = false;      // every worker has LOCAL_RANK=0 and one entry in CUDA_VISIBLE_DEVICES
     bool require_gpus = false;            // more workers than visible GPUs is a usage error, not a warning
     NumaBinding numa_binding = NumaBinding::off;
     bool strict_binding = false;          // a refused binding is an error (71), not a warning
     std::vector<PrefixCommand> prefix_commands;
     std::optional<int> stdin_rank;        // this rank gets ddrun's stdin (the terminal); others /dev/null
-    std::optional<std::string> local_rank_flag;  // pass e.g. "--local-rank" + "=N" as the first argument; off
+    std::optional<std::string> local_rank_flag;  // pass e.g. "--local-rank" + "=N" as the first argument; off. --local-rank-flag
 
     // Output.
     std::optional<std::string> log_dir;   // explicit: must be usable. Absent: files only when `redirects` asks, then a private temporary directory
@@ -100,7 +102,7 @@ struct JobSpec {
     StreamMap tee;                        // to files and to the console
     RankSet local_ranks_filter;           // console shows only these local ranks
     RankSet ranks_filter;                 // console shows only these global ranks
-    std::optional<std::string> line_prefix;  // template; absent: "[${rank}] ", or "[${node}:${rank}] " for several nodes; empty: off
+    std::optional<std::string> line_prefix;  // template; absent: "[${rank}] ", or "[${node}:${rank}] " for several nodes; empty (none): off
     std::vector<std::string> duplicate_stdout_filters;
     std::vector<std::string> duplicate_stderr_filters;
     bool log_strict = false;              // a log file that cannot be written fails the job (71)

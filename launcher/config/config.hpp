@@ -1,0 +1,68 @@
+#pragma once
+
+#include "launcher/core/job_spec.hpp"
+#include "rendezvous/protocol/worker_env.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// Command line, DDRUN_* and PET_* variables, job file and defaults become one JobSpec.
+// Precedence: flag > DDRUN_* > PET_* > job file > scheduler > default; on the command line the last
+// mention wins. Whatever is malformed is refused wherever it stands, even where something else wins.
+namespace ddrun::launcher {
+
+// Where each value came from, in words for messages: "--tee", "PET_TEE", "job.yaml:3:6 (tee)";
+// for values nobody gave: "default".
+class Sources {
+  public:
+    // `option` is the long name without dashes, for example "nproc-per-node"; "program" for the program.
+    // How a message should name the value: its source, or the flag when it is a default.
+    [[nodiscard]] std::string name_of(std::string_view option) const;
+    [[nodiscard]] std::string words(std::string_view option) const;  // source, or "default"
+    [[nodiscard]] bool given(std::string_view option) const;
+
+    void record(std::string_view option, std::string words);
+    void forget(std::string_view option);
+
+  private:
+    std::map<std::string, std::string, std::less<>> by_option_;
+};
+
+// A job to run, or with `dry_run` one whose plan is to be printed (plan_text.hpp), exit 0.
+struct JobConfig {
+    JobSpec spec;
+    Sources sources;
+    bool dry_run = false;
+    std::vector<std::string> warnings;  // one line each, for stderr unless --quiet
+    std::vector<std::string> notes;     // one line each, for stderr at -v: values from outside the command line, flags without effect here
+};
+struct PrintAndExit {                   // --help, --version, --print-config ...: exit 0
+    std::string text;                   // for stdout, whole lines
+    std::vector<std::string> warnings;
+};
+struct UsageError {                     // exit 2
+    std::string text;                   // for stderr, whole lines: each thing, its value, what would be right
+};
+using ConfigResult = std::variant<JobConfig, PrintAndExit, UsageError>;
+
+// Reads a whole text file of at most `limit` bytes: its text, or why not.
+struct FileText {
+    std::string text;
+    std::string problem;  // not empty: could not be read; in words
+};
+using ReadFile = std::function<FileText(const std::string& path, std::size_t limit)>;
+[[nodiscard]] FileText read_file(const std::string& path, std::size_t limit);
+
+// `arguments` without ddrun's own name; `environment` is all of ddrun's own. Reads nothing but the
+// job file, through `read`; does not look at the machine (see validate_ranks for what needs the
+// number of workers). Never throws for bad input.
+[[nodiscard]] ConfigResult load_config(const std::vector<std::string>& arguments,
+                                       const Variables& environment,
+                                       const ReadFile& read = read_file);
+
+}  // namespace ddrun::launcher

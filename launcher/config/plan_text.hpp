@@ -1,0 +1,15 @@
+#pragma once
+
+#include "launcher/core/worker_plan.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ddrun::launcher {
+
+// What --dry-run prints: per worker its rank, its command quoted for a shell, and what differs from
+// ddrun's own environment, then CPUs, memory node and stdin where they are set.
+[[nodiscard]] std::string plan_text(const std::vector<WorkerPlan>& plan,
+                                    const Variables& own_environment);
+
+}  // namespace ddrun::launcher
