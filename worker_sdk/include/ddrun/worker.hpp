@@ -1,0 +1,121 @@
+#pragma once
+
+#include <ddrun/device.hpp>
+#include <ddrun/error.hpp>
+#include <ddrun/log.hpp>
+#include <ddrun/process_group.hpp>
+#include <ddrun/store.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ddrun {
+
+struct WorkerOptions {
+    // How long from_environment() may wait for the agent's welcome.
+    std::chrono::milliseconds agent_timeout = std::chrono::seconds(10);
+    // Of every collective call that names none. Long enough for a rank that saves a large
+    // checkpoint meanwhile; a dead peer is noticed at once and does not wait for it.
+    std::chrono::milliseconds collective_timeout = std::chrono::minutes(5);
+    // The most that ProcessGroup::allocate() hands out on each rank. Address space until touched.
+    // The same on every rank.
+    std::size_t shared_bytes_per_rank = std::size_t{1} << 30;
+};
+
+enum class StopReason {
+    none,
+    requested,  // the agent asked: ddrun was told to stop, or the round ends
+    signal,     // SIGTERM, or SIGINT where there is no agent, reached this process
+    peer_lost,  // another rank died: nothing that needs all ranks can finish
+};
+
+struct StopRequest {
+    StopReason reason = StopReason::none;
+    int signal = 0;  // the signal behind it; 0: none
+    // When this process will be killed if it is still there; nullopt: not known.
+    std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
+};
+
+// One worker of a job: the face of the SDK. Made once, at the start of main(), and kept until the
+// end.
+//
+// Under ddrun it is connected to this node's agent by one socket, served by one thread of its own;
+// all members are safe to call from any thread, but for process_group() (see there). Started alone
+// (`./train`), it is a world of one: no agent, no socket, no thread, and everything else works.
+//
+// A process forked from this one must not use it: calls throw Error{invalid_use}, and destruction
+// there does nothing. Descriptors of the SDK are closed by exec.
+class Worker {
+  public:
+    // Reads RANK, WORLD_SIZE, ... as ddrun sets them, and connects to the agent. Blocks at most
+    // `agent_timeout`. Throws Error{environment} naming the variable, Error{refused} with the
+    // agent's words, TimedOut, or Error{system}.
+    [[nodiscard]] static Worker from_environment(const WorkerOptions& options = {});
+
+    Worker(Worker&&) noexcept;
+    Worker& operator=(Worker&&) noexcept;
+    // Leaves the group (peers still waiting for this rank get PeerLost), sends what is unsent for
+    // at most a second, joins the thread.
+    ~Worker();
+
+    // --- who I am; never blocks, never throws
+    // -----------------------------------------------------
+    [[nodiscard]] int rank() const noexcept;  // 0 .. world_size() - 1
+    [[nodiscard]] int world_size() const noexcept;
+    [[nodiscard]] int local_rank() const noexcept;        // on this node
+    [[nodiscard]] int local_world_size() const noexcept;  // workers on this node
+    [[nodiscard]] int node_rank() const noexcept;
+    [[nodiscard]] int node_count() const noexcept;
+    [[nodiscard]] int round() const noexcept;          // 1, and one more after each restart
+    [[nodiscard]] int restart_count() const noexcept;  // round() - 1
+    [[nodiscard]] const std::string& job_id() const noexcept;
+
+    // Looks for a CUDA driver on the first call (a real one takes tens of milliseconds to answer).
+    // Where it finds none, or too few devices for this node's workers, rank 0 says so once on
+    // stderr and every rank uses the CPU. Never throws.
+    [[nodiscard]] const Device& device();
+
+    [[nodiscard]] Store& store();
+    [[nodiscard]] Log& log() noexcept;
+
+    // The group of all ranks. The first call maps its memory: one round trip to the agent. Throws
+    // AgentLost, PeerLost, TimedOut, Error{system}; Error{invalid_use} where ranks are on several
+    // nodes, which the shared-memory group cannot join.
+    [[nodiscard]] ProcessGroup& process_group();
+
+    // All ranks meet through the agents; needs no process group. Blocks and throws as
+    // Store::barrier().
+    void barrier(Store::Timeout timeout = Store::default_timeout);
+
+    // --- the life of a training run
+    // --------------------------------------------------------------- Whether to finish the step,
+    // save and end. Cheap: for every step. Never throws. All ranks get the same answer between two
+    // collectives of process_group(): a request that reached any rank counts from the next
+    // collective on, so every rank leaves its loop at the same step. Without collectives it turns
+    // true when the request arrives here. Once true it stays true. The first call arms it: from
+    // then on SIGTERM (and, alone, SIGINT; a second one kills) raises this flag where it would have
+    // ended the process. A program that never asks dies of the signal.
+    [[nodiscard]] bool should_stop();
+    // Why; StopReason::none before any request. Tells of this rank's own knowledge at once.
+    [[nodiscard]] StopRequest stop_request() const;
+
+    // Alive, and step `step` is finished: feeds the hang detection and the restart budget. Cheap:
+    // for every step (sent at most every 50 ms, the newest wins). Never blocks, never throws.
+    void progress(std::int64_t step) noexcept;
+
+    // Another attempt would fail the same way (wrong data, wrong settings): tells the agent and
+    // throws Error{never_retry}, whose exit_code() is 93.
+    [[noreturn]] void never_retry(std::string_view words);
+
+  private:
+    struct State;
+    explicit Worker(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace ddrun
