@@ -105,7 +105,7 @@ TEST_CASE("EXIT-5: workers that ddrun stopped are not listed as failures") {
 TEST_CASE("EXIT-6: told to stop by TERM is 143, whatever the workers answer") {
     for (const char* answer : {"exit 0", "exit 1"}) {
         CAPTURE(answer);
-        Program job(ddrun(shell(2, std::string("trap '") + answer + "' TERM; echo ready; sleep 99 & wait",
+        Program job(ddrun_with(shell(2, std::string("trap '") + answer + "' TERM; echo ready; sleep 99 & wait",
                                 {"--max-restarts=3"})));
         REQUIRE(job.wait_until([&] { return count_of(job.output(), "ready") == 2; }, 10s));
         job.send_signal(SIGTERM);
@@ -120,7 +120,7 @@ TEST_CASE("EXIT-6: told to stop by TERM is 143, whatever the workers answer") {
 TEST_CASE("EXIT-6: INT, HUP and QUIT give 130, 129 and 131") {
     for (const int signal : {SIGINT, SIGHUP, SIGQUIT}) {
         CAPTURE(signal);
-        Program job(ddrun(shell(2, "echo ready; exec sleep 99")));
+        Program job(ddrun_with(shell(2, "echo ready; exec sleep 99")));
         REQUIRE(job.wait_until([&] { return count_of(job.output(), "ready") == 2; }, 10s));
         job.send_signal(signal);
         CHECK(job.wait(10s) == 128 + signal);
@@ -166,8 +166,7 @@ TEST_CASE("EXIT-8: relative paths count from ddrun's own directory, which worker
     const auto script = directory.file("here");
     write_file(script, "#!/bin/sh\npwd\n");
     ::chmod(script.c_str(), 0755);
-    auto invocation = ddrun({"--line-prefix=", "./here"});
-    invocation.argv = {ddrun_path(), "--log-line-prefix-template=", "./here"};
+    auto invocation = ddrun_with({"./here"});
     invocation.directory = directory.path();
     const auto end = run(invocation, 5s);
     CHECK(end.code == 0);

@@ -20,7 +20,7 @@ Invocation shell(int workers, const std::string& script, std::vector<std::string
     flags.push_back("--nproc-per-node=" + std::to_string(workers));
     for (const char* word : {"sh", "-c"}) flags.emplace_back(word);
     flags.push_back(script);
-    return ddrun(std::move(flags));
+    return ddrun_with(std::move(flags));
 }
 
 bool all_say(Program& job, const std::string& word, std::size_t workers) {
@@ -286,7 +286,7 @@ TEST_CASE("workers have /dev/null as stdin; --stdin=RANK gives it to one") {
 
 TEST_CASE("K8S-1: as PID 1 ddrun reaps orphans, stops on TERM and keeps the exit code") {
     auto as_init = [](std::vector<std::string> arguments) {
-        auto invocation = ddrun(std::move(arguments));
+        auto invocation = ddrun_with(std::move(arguments));
         invocation.argv.insert(invocation.argv.begin(), {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"});
         return invocation;
     };

@@ -233,7 +233,7 @@ Finished run(Invocation invocation, Milliseconds limit) {
 
 std::string ddrun_path() { return DDRUN_BINARY; }
 
-Invocation ddrun(std::vector<std::string> arguments) {
+Invocation ddrun_with(std::vector<std::string> arguments) {
     Invocation invocation;
     invocation.argv = std::move(arguments);
     invocation.argv.insert(invocation.argv.begin(), ddrun_path());
@@ -241,7 +241,7 @@ Invocation ddrun(std::vector<std::string> arguments) {
 }
 
 Finished run_ddrun(std::vector<std::string> arguments, Milliseconds limit) {
-    return run(ddrun(std::move(arguments)), limit);
+    return run(ddrun_with(std::move(arguments)), limit);
 }
 
 TemporaryDirectory::TemporaryDirectory() {

@@ -83,7 +83,7 @@ Finished run(Invocation invocation, Milliseconds limit = 30s);
 // ddrun itself, from the build.
 [[nodiscard]] std::string ddrun_path();
 Finished run_ddrun(std::vector<std::string> arguments, Milliseconds limit = 30s);
-[[nodiscard]] Invocation ddrun(std::vector<std::string> arguments);
+[[nodiscard]] Invocation ddrun_with(std::vector<std::string> arguments);
 
 // A private directory that goes away with the object.
 class TemporaryDirectory {
