@@ -32,10 +32,11 @@ class ByteWriter {
 
     [[nodiscard]] std::string take() { return std::move(bytes_); }
     // The bytes with their own length (u32) in front: a whole frame.
-    [[nodiscard]] std::string take_frame() const {
+    [[nodiscard]] std::string take_frame() {
         ByteWriter head;
         head.number(static_cast<std::uint32_t>(bytes_.size()));
-        return head.bytes_ + bytes_;
+        bytes_.insert(0, head.bytes_);
+        return std::move(bytes_);
     }
 
   private:

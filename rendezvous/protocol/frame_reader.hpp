@@ -14,7 +14,8 @@ class FrameReader {
     explicit FrameReader(std::size_t limit);
 
     void append(std::string_view bytes);
-    // The next whole frame (type byte first), valid until the next call; nullopt: more bytes needed.
+    // The next whole frame (type byte first), valid until the next call; nullopt: more bytes
+    // needed.
     [[nodiscard]] std::optional<std::string_view> next();
     [[nodiscard]] bool broken() const { return broken_; }
 

@@ -26,11 +26,11 @@ struct WorkerEnv {
     int max_restarts = 0;
     int round = 1;
     std::string job_id = "none";
-    std::string incarnation;       // of the job; hexadecimal
+    std::string incarnation;  // of the job; hexadecimal
     std::string node_name;
-    std::string agent_socket;      // "@name" is abstract; empty: no agent, a world of one
-    std::string error_file;        // TORCHELASTIC_ERROR_FILE; empty: none
-    std::string log_dir;           // DDRUN_LOG_DIR: this node's directory of the round; empty: none
+    std::string agent_socket;  // "@name" is abstract; empty: no agent, a world of one
+    std::string error_file;    // TORCHELASTIC_ERROR_FILE; empty: none
+    std::string log_dir;       // DDRUN_LOG_DIR: this node's directory of the round; empty: none
     bool console_is_terminal = false;  // DDRUN_CONSOLE=tty|pipe: what ddrun's own stdout is
 
     // Marks a worker and whatever it starts: "<incarnation>.<round>.<rank>".
