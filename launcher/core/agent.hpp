@@ -41,6 +41,7 @@ struct Finish {
     std::optional<rendezvous::Cause> cause;
     std::vector<WorkerRecord> workers;   // of the last round on this node
     int restarts_used = 0;
+    Duration shutdown_timeout{};         // the grace that stopped workers had
 };
 using AgentAction = std::variant<Say, BeginRound, EndRound, SuspendSelf, Finish, GroupAction>;
 

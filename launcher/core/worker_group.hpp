@@ -24,11 +24,14 @@ struct GroupRules {
     Duration foreign_stop_window = std::chrono::milliseconds(250);  // worker died by TERM/INT/HUP not sent by us
     Duration early_notice_first = std::chrono::seconds(60);         // "rank 2 finished 60 s ago"
     Duration early_notice_repeat = std::chrono::minutes(10);
+    Duration leftover_delay = std::chrono::milliseconds(100);  // what a finished worker left may end by itself
+    Duration inspect_patience = std::chrono::seconds(1);       // for HangEvidence
 };
 
 // --- events -----------------------------------------------------------------------------------
 struct WorkerStarted { int local_rank = 0; int pid = 0; };
 // Nothing runs under this local rank; `stage` is what was refused: "fork", "exec", "chdir", "affinity" ...
+// `exit_code` is spawn_exit_code(stage, error_number).
 struct WorkerNotStarted { int local_rank = 0; int error_number = 0; std::string stage; std::string words; int exit_code = 71; };
 struct WorkerExited { int local_rank = 0; ExitStatus status; Duration age{}; };
 struct WorkerStopped { int local_rank = 0; bool stopped = false; };   // by a job-control signal / continued
@@ -49,6 +52,9 @@ using GroupEvent = std::variant<WorkerStarted, WorkerNotStarted, WorkerExited, W
                                 TreesGone, ProcessStuck, WorkerActive, WorkerBlamed, WorkerSaidNeverRetry,
                                 HangEvidence, StopGroup, KillGroup, ForwardSignal, Suspend, Resume>;
 
+// 127: the program is not there; 126: it is there but cannot be executed; 71: the system refused.
+[[nodiscard]] int spawn_exit_code(const std::string& stage, int error_number);
+
 // --- actions ----------------------------------------------------------------------------------
 struct StartWorkers {};                                        // all of the round, in rank order
 struct SignalWorkers { int signal = 0; std::vector<int> local_ranks; };     // to their process groups
@@ -62,8 +68,12 @@ struct GroupFailed { rendezvous::Cause cause; };               // the round cann
 struct GroupSucceeded {};                                      // every worker exited 0
 struct GroupGone {};                                           // nothing is left
 struct StepReached { std::int64_t step = -1; };                // a worker made progress
+struct SuspendWorkers { bool stop = true; };                   // SIGSTOP / SIGCONT to every tree
+struct NodeUnfit { rendezvous::Cause cause; };                 // a process outlived SIGKILL; may follow GroupFailed
+// The shell performs the others; GroupFailed, GroupSucceeded, GroupGone, StepReached
+// and NodeUnfit are for the Agent and never reach the shell.
 using GroupAction = std::variant<StartWorkers, SignalWorkers, TellWorkersToStop, TellWorkersAborted, KillTrees, CleanUpAfter,
-                                 InspectWorker, Note, GroupFailed, GroupSucceeded, GroupGone, StepReached>;
+                                 InspectWorker, Note, GroupFailed, GroupSucceeded, GroupGone, StepReached, SuspendWorkers, NodeUnfit>;
 
 // How each worker ended, for the summary.
 struct WorkerRecord {
@@ -78,6 +88,9 @@ struct WorkerRecord {
     bool never_retry = false;
     std::string words;
     std::optional<TimePoint> ended_at;
+    bool awaited = false;           // its start was asked for and not answered yet
+    int forwarded_signal = 0;       // last USR1, USR2, WINCH ... that ddrun passed on; 0: none
+    std::optional<TimePoint> signalled_at;   // when `signal_sent` was sent
 };
 
 class WorkerGroup {
