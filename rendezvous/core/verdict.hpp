@@ -1,0 +1,18 @@
+#pragma once
+
+#include "rendezvous/protocol/job_messages.hpp"
+
+// What a cause means for the job: the exit code table of ddrun, for causes.
+namespace ddrun::rendezvous {
+
+// The code with which every node ends when `cause` ends the job. Never 0.
+[[nodiscard]] int exit_code_of(const Cause& cause);
+
+// Could another attempt go better? Not where the program cannot be started, the system refused, a
+// worker said "never retry", or somebody asked ddrun to stop.
+[[nodiscard]] bool worth_retrying(const Cause& cause);
+
+// A worker ended badly or stood still; everything else is about the node or the job.
+[[nodiscard]] bool is_about_workers(const Cause& cause);
+
+}  // namespace ddrun::rendezvous
