@@ -27,6 +27,7 @@ struct Started {};                                            // keeper is up
 struct SignalArrived { int signal = 0; int from_pid = 0; int from_uid = 0; bool from_terminal = false; };
 struct KeeperLost { std::string words; };                     // all workers are dead and reaped
 struct ShellFailed { int exit_code = 71; std::string words; };  // the edge could not do something essential
+// Group events must be of the current round: the shell drops those of an older one.
 using AgentEvent = std::variant<Started, SignalArrived, KeeperLost, ShellFailed, rendezvous::FromCoordinator, GroupEvent>;
 
 // --- actions ----------------------------------------------------------------------------------
@@ -42,9 +43,17 @@ struct Finish {
     std::vector<WorkerRecord> workers;   // of the last round on this node
     int restarts_used = 0;
     Duration shutdown_timeout{};         // the grace that stopped workers had
+    std::string why_no_restart;          // set where the budget would have allowed another attempt
 };
 using AgentAction = std::variant<Say, BeginRound, EndRound, SuspendSelf, Finish, GroupAction>;
 
+// States, each with what it waits for:
+//   created  Started
+//   idle     a grant or the verdict: joining, between two rounds, or done
+//   in_round a round of this node: the end of its workers
+//   unfit    a process outlives SIGKILL and that was reported: the verdict
+//   over     nothing: Finish was said
+// Being told to stop (`stop_`) is not a state: it may come in each of them and is never taken back.
 class Agent {
   public:
     using Actions = std::vector<AgentAction>;
@@ -55,8 +64,64 @@ class Agent {
     [[nodiscard]] Actions advance_to(TimePoint now);
     [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
-    [[nodiscard]] const WorkerGroup* group() const;   // of the current round; null before the first
+    // Of the current round, or of the last one; null before the first.
+    [[nodiscard]] const WorkerGroup* group() const { return group_ ? &*group_ : nullptr; }
     [[nodiscard]] std::string describe() const;
+
+  private:
+    enum class Phase { created, idle, in_round, unfit, over };
+    struct Stop {           // the first stop signal
+        int signal = 0;
+        TimePoint at{};
+        rendezvous::Cause cause;
+    };
+
+    void on(const Started& event, TimePoint now);
+    void on(const SignalArrived& event, TimePoint now);
+    void on(const KeeperLost& event, TimePoint now);
+    void on(const ShellFailed& event, TimePoint now);
+    void on(const rendezvous::FromCoordinator& event, TimePoint now);
+    void on(const GroupEvent& event, TimePoint now);
+    void on(const rendezvous::RoundGranted& grant, TimePoint now);
+    void on(const rendezvous::StopRound& stop, TimePoint now);
+    void on(const rendezvous::Verdict& verdict, TimePoint now);
+
+    void stop_signal(const SignalArrived& event, TimePoint now);
+    void first_stop(const SignalArrived& event, TimePoint now);
+    void second_stop(const SignalArrived& event, TimePoint now);
+    void tell_group(const GroupEvent& event, TimePoint now);
+    void take(WorkerGroup::Actions actions, TimePoint now);
+    void group_gone(TimePoint now);
+    void round_gone();
+    void report(rendezvous::Cause cause);
+    void note_attempt(const rendezvous::StopRound& stop, TimePoint now);
+    void expect_verdict(rendezvous::Cause otherwise, TimePoint now);
+    void finish(const rendezvous::Verdict& verdict);
+    void finish(const rendezvous::Cause& cause);
+    void end_round();
+    [[nodiscard]] rendezvous::Cause located(rendezvous::Cause cause) const;
+    [[nodiscard]] rendezvous::Cause stop_cause(const SignalArrived& event) const;
+
+    AgentRules rules_;
+    Phase phase_ = Phase::created;
+    std::optional<WorkerGroup> group_;
+    rendezvous::RoundGranted grant_{};
+    TimePoint round_began_{};
+    bool round_open_ = false;                  // BeginRound was said, EndRound not yet
+    bool reported_ = false;                    // a failure of this round
+    bool succeeded_ = false;                   // this node's workers, in this round
+    bool healthy_said_ = false;                // StepCommitted of this round
+    bool round_gone_said_ = false;
+    int restarts_used_ = 0;
+    std::optional<Stop> stop_;
+    std::optional<rendezvous::Verdict> verdict_;  // came while workers were left
+    // A coordinator that does not answer is not waited for: then the job ends with this.
+    struct OwnEnd {
+        TimePoint due{};
+        rendezvous::Cause cause;
+    };
+    std::optional<OwnEnd> own_end_;
+    Actions out_;
 };
 
 }  // namespace ddrun::launcher

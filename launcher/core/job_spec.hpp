@@ -25,6 +25,7 @@ enum class SlotSource { number, automatic, gpu, cpu };
 struct SlotRequest {
     SlotSource source = SlotSource::number;
     int number = 1;
+    bool operator==(const SlotRequest&) const = default;
 };
 
 // Which of a worker's streams a flag means; values as in torchrun: 0, 1, 2, 3.
@@ -34,25 +35,30 @@ enum class Streams { none = 0, out = 1, err = 2, both = 3 };
 struct RankRange {
     int first = 0;
     int last = 0;  // inclusive
+    bool operator==(const RankRange&) const = default;
 };
 struct StreamMap {
     Streams otherwise = Streams::none;
     std::vector<std::pair<RankRange, Streams>> ranges;
     [[nodiscard]] Streams for_rank(int local_rank) const;  // the last matching range wins
+    bool operator==(const StreamMap&) const = default;
 };
 
 // A set of ranks; empty means all.
 struct RankSet {
     std::vector<RankRange> ranges;
     [[nodiscard]] bool contains(int rank) const;
+    bool operator==(const RankSet&) const = default;
 };
 
 enum class NumaBinding { off, node, socket, exclusive, core_complex };
 enum class GpuBinding { none, per_rank };  // per_rank: CUDA_VISIBLE_DEVICES has one entry, LOCAL_RANK keeps its value
 
-struct PrefixCommand {  // --prefix-command RANKS:CMD: CMD's words go before the program of these global ranks
+struct PrefixCommand {  // --prefix-command RANKS:CMD: CMD's words go before the program of these global ranks;
+                        // for a rank that several entries name the last one counts
     RankSet ranks;
     std::vector<std::string> words;
+    bool operator==(const PrefixCommand&) const = default;
 };
 
 struct JobSpec {
@@ -109,6 +115,7 @@ struct JobSpec {
     std::optional<std::string> status_file;  // JSON, rewritten atomically at each change of state
 
     int verbosity = 0;                    // -v; -1 with --quiet
+    bool operator==(const JobSpec&) const = default;
 };
 
 }  // namespace ddrun::launcher

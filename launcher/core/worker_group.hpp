@@ -1,5 +1,7 @@
 #pragma once
 
+#include "launcher/core/early_exit_watch.hpp"
+#include "launcher/core/hang_watch.hpp"
 #include "rendezvous/protocol/exit_status.hpp"
 #include "rendezvous/protocol/job_messages.hpp"
 #include "rendezvous/protocol/time.hpp"
@@ -31,7 +33,7 @@ struct GroupRules {
 // --- events -----------------------------------------------------------------------------------
 struct WorkerStarted { int local_rank = 0; int pid = 0; };
 // Nothing runs under this local rank; `stage` is what was refused: "fork", "exec", "chdir", "affinity" ...
-// `exit_code` is spawn_exit_code(stage, error_number).
+// `exit_code` 126, 127 or 71 and `words` come from the shell, which knows path and errno.
 struct WorkerNotStarted { int local_rank = 0; int error_number = 0; std::string stage; std::string words; int exit_code = 71; };
 struct WorkerExited { int local_rank = 0; ExitStatus status; Duration age{}; };
 struct WorkerStopped { int local_rank = 0; bool stopped = false; };   // by a job-control signal / continued
@@ -51,9 +53,6 @@ struct Resume {};
 using GroupEvent = std::variant<WorkerStarted, WorkerNotStarted, WorkerExited, WorkerStopped, DescendantsFound,
                                 TreesGone, ProcessStuck, WorkerActive, WorkerBlamed, WorkerSaidNeverRetry,
                                 HangEvidence, StopGroup, KillGroup, ForwardSignal, Suspend, Resume>;
-
-// 127: the program is not there; 126: it is there but cannot be executed; 71: the system refused.
-[[nodiscard]] int spawn_exit_code(const std::string& stage, int error_number);
 
 // --- actions ----------------------------------------------------------------------------------
 struct StartWorkers {};                                        // all of the round, in rank order
@@ -93,6 +92,16 @@ struct WorkerRecord {
     std::optional<TimePoint> signalled_at;   // when `signal_sent` was sent
 };
 
+// States, each with what it waits for:
+//   created     start()
+//   running     workers asked for; none has failed
+//   suspecting  nothing moves (--hang-timeout): evidence about the suspects, or that one moves again
+//   doubtful    a worker ended as if somebody had told it to: a stop signal of our own, or a better cause
+//   failed      GroupFailed was said: StopGroup
+//   stopping    workers were signalled: their ends, or the deadline
+//   clearing    KillTrees was said: TreesGone
+//   unfit       NodeUnfit was said: nothing more, though TreesGone may still come
+//   gone        GroupGone was said: nothing, every event is ignored
 class WorkerGroup {
   public:
     using Actions = std::vector<GroupAction>;
@@ -104,8 +113,67 @@ class WorkerGroup {
     [[nodiscard]] Actions advance_to(TimePoint now);
     [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
-    [[nodiscard]] const std::vector<WorkerRecord>& workers() const;
+    [[nodiscard]] const std::vector<WorkerRecord>& workers() const { return workers_; }
+    [[nodiscard]] bool anyone_left() const;   // some worker was asked for and has not ended
     [[nodiscard]] std::string describe() const;
+
+  private:
+    enum class Phase { created, running, suspecting, doubtful, failed, stopping, clearing, unfit, gone };
+
+    void on(const WorkerStarted& event, TimePoint now);
+    void on(const WorkerNotStarted& event, TimePoint now);
+    void on(const WorkerExited& event, TimePoint now);
+    void on(const WorkerStopped& event, TimePoint now);
+    void on(const DescendantsFound& event, TimePoint now);
+    void on(const TreesGone& event, TimePoint now);
+    void on(const ProcessStuck& event, TimePoint now);
+    void on(const WorkerActive& event, TimePoint now);
+    void on(const WorkerBlamed& event, TimePoint now);
+    void on(const WorkerSaidNeverRetry& event, TimePoint now);
+    void on(const HangEvidence& event, TimePoint now);
+    void on(const StopGroup& event, TimePoint now);
+    void on(const KillGroup& event, TimePoint now);
+    void on(const ForwardSignal& event, TimePoint now);
+    void on(const Suspend& event, TimePoint now);
+    void on(const Resume& event, TimePoint now);
+
+    [[nodiscard]] WorkerRecord* find(int local_rank);
+    [[nodiscard]] std::vector<int> living() const;   // local ranks asked for and not ended
+    [[nodiscard]] bool may_fail() const;             // running, suspecting or doubtful
+
+    void worker_finished(const WorkerRecord& worker, TimePoint now);
+    void worker_failed(const WorkerRecord& worker, TimePoint now);
+    void suspect(std::vector<int> suspects, TimePoint now);
+    void fail_hung(TimePoint now);
+    void fail_early_exit(TimePoint now);
+    void settle_doubt(TimePoint now);
+    void fail(rendezvous::Cause cause, TimePoint now);
+    void stop_workers(int signal, TimePoint now);
+    void kill_trees(TimePoint now);
+    void clean_up_leftovers(TimePoint now);
+    void node_unfit(const std::string& words, const rendezvous::WorkerFailure& failure);
+    void notice_long_sleep(TimePoint now);
+    void wake_workers(TimePoint now);
+
+    struct Leftover {
+        int local_rank = 0;
+        TimePoint due{};
+    };
+
+    GroupRules rules_;
+    Phase phase_ = Phase::created;
+    std::vector<WorkerRecord> workers_;
+    HangWatch hang_;
+    EarlyExitWatch early_exit_;
+    Actions out_;
+    TimePoint deadline_{};                  // of suspecting, doubtful, stopping and clearing
+    int doubted_ = -1;                      // local rank, in doubtful
+    std::vector<int> suspects_;             // in suspecting
+    std::vector<std::string> evidence_;     // in suspecting
+    std::vector<Leftover> leftovers_;       // of finished workers, by time
+    std::vector<bool> leftovers_named_;
+    bool failure_said_ = false;
+    std::optional<TimePoint> suspended_at_;
 };
 
 }  // namespace ddrun::launcher
