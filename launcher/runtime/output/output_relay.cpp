@@ -1,0 +1,139 @@
+#include "launcher/runtime/output/output_relay.hpp"
+
+#include "launcher/runtime/output/relay_loop.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <future>
+#include <thread>
+
+namespace ddrun::launcher {
+
+namespace {
+
+constexpr auto answer_timeout = std::chrono::seconds(1);
+// Beyond the reader's patience: a thread whose loop does not turn for so long hangs in a write to a
+// dead disk or file server.
+constexpr auto kernel_patience = std::chrono::seconds(3);
+
+// Signals belong to the control thread. SIGPIPE and SIGXFSZ stay pending here, and a background job
+// may write to its terminal (SIGTTOU).
+std::thread start_without_signals(std::function<void()> body) {
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread thread(std::move(body));
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return thread;
+}
+
+}  // namespace
+
+class OutputRelay::Thread {
+  public:
+    Thread(RelayOptions options, RelayCallbacks callbacks)
+        : patience_(options.reader_patience),
+          shared_(std::make_shared<Shared>(options, callbacks)) {
+        thread_ = start_without_signals([shared = shared_] {
+            ::pthread_setname_np(::pthread_self(), "ddrun-output");
+            shared->loop.run();
+            const std::lock_guard lock(shared->mutex);
+            shared->ended = true;
+            shared->changed.notify_all();
+        });
+    }
+    ~Thread() { finish(); }
+
+    void post(RelayLoop::Command command) {
+        if (running_) shared_->loop.post(std::move(command));
+    }
+    [[nodiscard]] bool running() const { return running_; }
+
+    template <class Answer>
+    Answer ask(std::function<Answer(const RelayLoop&)> question) {
+        if (!running_) return hung_ ? Answer{} : question(shared_->loop);
+        auto promise = std::make_shared<std::promise<Answer>>();
+        auto answer = promise->get_future();
+        post(RelayLoop::Question(
+            [promise, question](const RelayLoop& loop) { promise->set_value(question(loop)); }));
+        return answer.wait_for(answer_timeout) == std::future_status::ready ? answer.get()
+                                                                            : Answer{};
+    }
+
+    void finish() {
+        if (!running_) return;
+        post(RelayLoop::Finish{});
+        running_ = false;
+        hung_ = !wait_for_end();
+        if (!hung_) return thread_.join();
+        shared_->loop.abandon();
+        thread_.detach();
+    }
+
+  private:
+    // Also owned by the thread, which may outlive us when the kernel does not let it go.
+    struct Shared {
+        Shared(const RelayOptions& options, const RelayCallbacks& callbacks)
+            : loop(options, callbacks) {}
+        RelayLoop loop;
+        std::mutex mutex;
+        std::condition_variable changed;
+        bool ended = false;
+    };
+
+    [[nodiscard]] bool wait_for_end() {
+        std::unique_lock lock(shared_->mutex);
+        unsigned beats = shared_->loop.beats();
+        const auto ended = [this] { return shared_->ended; };
+        while (!shared_->changed.wait_for(lock, patience_ + kernel_patience, ended)) {
+            if (shared_->loop.beats() == beats) return false;
+            beats = shared_->loop.beats();
+        }
+        return true;
+    }
+
+    Duration patience_;
+    std::shared_ptr<Shared> shared_;
+    std::thread thread_;
+    bool running_ = true;
+    bool hung_ = false;
+};
+
+OutputRelay::OutputRelay(RelayOptions options, RelayCallbacks callbacks)
+    : thread_(std::make_unique<Thread>(std::move(options), std::move(callbacks))) {}
+
+OutputRelay::~OutputRelay() = default;
+
+void OutputRelay::add_worker(WorkerStreams streams) {
+    if (thread_->running()) return thread_->post(std::move(streams));
+    for (const int fd : {streams.out.read_end, streams.err.read_end})
+        if (fd >= 0) ::close(fd);
+}
+
+void OutputRelay::worker_ended(int round, int local_rank) {
+    thread_->post(RelayLoop::WorkerEnded{round, local_rank});
+}
+
+void OutputRelay::say(std::string line) {
+    thread_->post(RelayLoop::Say{std::move(line)});
+}
+
+std::vector<std::string> OutputRelay::tail(int round, int local_rank) {
+    return thread_->ask<std::vector<std::string>>(
+        [round, local_rank](const RelayLoop& loop) { return loop.tail(round, local_rank); });
+}
+
+std::vector<std::string> OutputRelay::losses() {
+    return thread_->ask<std::vector<std::string>>(
+        [](const RelayLoop& loop) { return loop.losses(); });
+}
+
+void OutputRelay::finish() {
+    thread_->finish();
+}
+
+}  // namespace ddrun::launcher
