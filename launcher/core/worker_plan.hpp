@@ -35,8 +35,13 @@ struct SlotDecision {
     std::vector<std::string> warnings;
     std::string problem;                  // not empty: usage error (2)
 };
+// Number of workers on this node, and whether it fits the machine: too few GPUs, a NUMA binding that
+// makes workers share (a problem with --strict-binding).
 // CUDA_VISIBLE_DEVICES is never parsed as integers except to cut the list at the first invalid entry.
 [[nodiscard]] SlotDecision decide_slots(const JobSpec& spec, const MachineFacts& facts);
+
+// Allowed CPUs, cut down to the cgroup's quota; at least 1.
+[[nodiscard]] int usable_cpus(const MachineFacts& facts);
 
 // Everything needed to start one worker, for the keeper.
 struct WorkerPlan {
