@@ -3,6 +3,7 @@
 #include "launcher/core/worker_plan.hpp"
 #include "rendezvous/protocol/exit_status.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,61 +12,108 @@
 #include <variant>
 #include <vector>
 
-// What the agent and its keeper say over their socket pair. Same binary on both ends, so there is no
-// version; the frame length is bounded all the same. Layout: u32 little-endian length, u8 type, body.
+// What the agent and its keeper say over their socket pair. Same binary on both ends, so there is
+// no version; the frame length is bounded all the same. Layout: u32 little-endian length, u8 type,
+// body.
 namespace ddrun::launcher::keeper {
 
+// argv and environment of one exec are bounded by the kernel at 6 MiB.
+constexpr std::size_t max_link_frame_bytes = 16u << 20;
+// stdin, stdout, stderr of the worker ride along with Spawn; no other message carries any.
+constexpr std::size_t spawn_descriptors = 3;
+
 // --- agent to keeper --------------------------------------------------------------------------
-// stdin, stdout, stderr of the worker ride along as three descriptors.
+// Answered once: Spawned, when the program was executed, or NotSpawned, when nothing of it is left.
 struct Spawn {
     int round = 0;
     WorkerPlan plan;
+    bool strict_binding = false;  // a refused affinity or memory policy is NotSpawned, not a remark
 };
-struct Signal {           // to the process groups of these workers (all living ones when empty)
+struct Signal {  // to the process groups of these workers (all living ones when empty)
     int round = 0;
     int signal = 0;
     std::vector<int> local_ranks;
 };
-struct KillRound {        // SIGKILL every descendant, whatever its session; ends with RoundClear
+// SIGKILL every descendant, whatever its session; ends with RoundClear. Helpers that outlive the
+// workers get `helper_grace_ms` to end by themselves (Python's resource tracker removes shared
+// memory then); 0: none. While no worker lives, a CleanUp under way is waited for first.
+struct KillRound {
     int round = 0;
+    int helper_grace_ms = 0;
 };
-struct CleanUp {          // this worker has ended: kill what it left behind, found by its tag
+// This worker has ended: what it left behind, found by its tag or session, gets a short grace, is
+// reported as LeftBehind and killed. No answer when there was nothing.
+struct CleanUp {
     int round = 0;
     int local_rank = 0;
 };
-struct Inspect {          // what is this worker doing? state, wait channel, kernel stack where readable
+struct Inspect {  // what is this worker doing? state, wait channel, kernel stack where readable
     int round = 0;
     int local_rank = 0;
 };
-struct Suspend { bool stop = true; };           // SIGSTOP / SIGCONT to every tree
-struct Remove { std::vector<std::string> paths; };  // remember to remove these if the agent dies (files, sockets, directories)
-struct Quit {};           // normal end: nothing is running, exit
+// SIGSTOP / SIGCONT to every tree; a terminal that a worker owns is handed back / given again. The
+// workers' own stops that this causes are not reported.
+struct Suspend {
+    bool stop = true;
+};
+struct Remove {
+    std::vector<std::string> paths;
+};               // remember to remove these if the agent dies (files, sockets, directories)
+struct Quit {};  // normal end: nothing is running, exit
 using ToKeeper = std::variant<Spawn, Signal, KillRound, CleanUp, Inspect, Suspend, Remove, Quit>;
 
 // --- keeper to agent --------------------------------------------------------------------------
-struct Spawned { int round = 0; int local_rank = 0; int pid = 0; };
+struct Spawned {
+    int round = 0;
+    int local_rank = 0;
+    int pid = 0;
+    std::string refused_binding;  // "cpu affinity: Invalid argument"; empty: all was applied
+};
 struct NotSpawned {
     int round = 0;
     int local_rank = 0;
     int error_number = 0;
-    std::string stage;    // "fork", "chdir", "exec", "affinity" ...
+    std::string stage;  // "fork", "descriptors", "session", "affinity", "memory policy", "exec" ...
+    std::string path;   // stage "exec": the file that was tried; empty: not found in PATH
 };
 struct Exited {
     int round = 0;
     int local_rank = 0;
     int pid = 0;
-    int wait_status = 0;       // raw, of wait(2)
-    std::int64_t at_ns = 0;    // keeper's monotonic clock at the reap (the same machine, so the agent may compare)
+    int wait_status = 0;  // raw, of wait(2)
+    std::int64_t at_ns =
+        0;  // keeper's monotonic clock at the reap (the same machine, so the agent may compare)
     std::int64_t max_rss_kib = 0;
 };
-struct StoppedOrContinued { int round = 0; int local_rank = 0; bool stopped = false; };
-struct LeftBehind { int round = 0; int local_rank = 0; std::vector<std::pair<int, std::string>> processes; };
-struct RoundClear { int round = 0; };     // no descendant of the keeper is left
-struct Stuck { int round = 0; int pid = 0; int local_rank = -1; std::string command; std::string wait_channel; };
-struct Inspected { int round = 0; int local_rank = 0; std::string words; };
-using FromKeeper = std::variant<Spawned, NotSpawned, Exited, StoppedOrContinued, LeftBehind, RoundClear, Stuck, Inspected>;
+struct StoppedOrContinued {
+    int round = 0;
+    int local_rank = 0;
+    bool stopped = false;
+};
+struct LeftBehind {
+    int round = 0;
+    int local_rank = 0;
+    std::vector<std::pair<int, std::string>> processes;
+};
+struct RoundClear {
+    int round = 0;
+};  // no descendant of the keeper is left
+struct Stuck {
+    int round = 0;
+    int pid = 0;
+    int local_rank = -1;
+    std::string command;
+    std::string wait_channel;
+};
+struct Inspected {
+    int round = 0;
+    int local_rank = 0;
+    std::string words;
+};
+using FromKeeper = std::variant<Spawned, NotSpawned, Exited, StoppedOrContinued, LeftBehind,
+                                RoundClear, Stuck, Inspected>;
 
-[[nodiscard]] std::string encode(const ToKeeper& message);    // whole frame
+[[nodiscard]] std::string encode(const ToKeeper& message);  // whole frame
 [[nodiscard]] std::string encode(const FromKeeper& message);
 [[nodiscard]] std::optional<ToKeeper> decode_to_keeper(std::string_view body);
 [[nodiscard]] std::optional<FromKeeper> decode_from_keeper(std::string_view body);

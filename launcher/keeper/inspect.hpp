@@ -1,0 +1,13 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace ddrun::launcher::keeper {
+
+// What a process is doing, in a few lines for people: state, where it sleeps, its threads by what
+// they do, its kernel stack where that may be read. Bounded; reads /proc only.
+[[nodiscard]] std::string inspect_process(pid_t pid);
+
+}  // namespace ddrun::launcher::keeper

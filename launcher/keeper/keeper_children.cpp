@@ -1,0 +1,162 @@
+#include "launcher/keeper/keeper_loop.hpp"
+#include "launcher/keeper/proc.hpp"
+#include "rendezvous/protocol/worker_env.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+// The half of KeeperLoop that deals with processes.
+namespace ddrun::launcher::keeper {
+namespace {
+
+// Children reaped in one turn of the loop, so that a flood of orphans does not keep the agent
+// waiting.
+constexpr int reap_budget = 256;
+
+// A worker stopped and continued in a tight loop must not fill our memory while the agent is busy.
+constexpr std::size_t enough_queued = 1u << 20;
+
+std::int64_t now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+        .count();
+}
+
+}  // namespace
+
+void KeeperLoop::reap() {
+    more_to_reap_ = false;
+    for (int i = 0; i < reap_budget; ++i) {
+        if (!reap_one(-1)) return;
+    }
+    more_to_reap_ = true;
+}
+
+// Nobody else reaps, so a worker's number is its own until this has taken it out of `workers_`; an
+// unknown number is an orphan that the kernel gave to us.
+bool KeeperLoop::reap_one(pid_t which) {
+    int status = 0;
+    rusage usage{};
+    const pid_t pid = ::wait4(which, &status, WNOHANG | WUNTRACED | WCONTINUED | __WALL, &usage);
+    if (which == -1) childless_ = pid < 0 && errno == ECHILD;
+    if (pid <= 0) return false;
+    const auto worker = workers_.find(pid);
+    if (worker == workers_.end()) return true;
+    if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+        on_stop_or_continue(worker->second, WIFSTOPPED(status));
+    } else {
+        on_exit(worker, status, usage);
+    }
+    return true;
+}
+
+void KeeperLoop::on_exit(Workers::iterator entry, int status, const rusage& usage) {
+    const std::int64_t at = now_ns();
+    Worker worker = std::move(entry->second);
+    read_report(worker);
+    workers_.erase(entry);
+    return_terminal(worker);
+    if (worker.failure) {
+        tell(NotSpawned{worker.round, worker.local_rank, worker.failure->error_number,
+                        name_of(worker.failure->stage), std::move(worker.path)});
+    } else {
+        tell(Exited{worker.round, worker.local_rank, worker.pid, status, at, usage.ru_maxrss});
+        ended_[worker.local_rank] = {worker.round, worker.local_rank, worker.pid,
+                                     std::move(worker.tag)};
+    }
+    if (workers_.empty() && ending_) ending_->workers_gone(Clock::now());
+}
+
+void KeeperLoop::on_stop_or_continue(Worker& worker, bool stopped) {
+    // What Suspend causes is no news; nor is the end of a stop that was not told.
+    if (stopped ? suspended_ : !worker.stop_was_told) return;
+    if (link_.queued_bytes() > enough_queued) return;
+    worker.stop_was_told = stopped;
+    tell(StoppedOrContinued{worker.round, worker.local_rank, stopped});
+}
+
+void KeeperLoop::read_report(Worker& worker) {
+    SpawnReport report;
+    while (worker.report) {
+        const ssize_t got = ::read(worker.report.get(), &report, sizeof(report));
+        if (got < 0 && errno == EAGAIN) return;
+        if (got != sizeof(report)) {
+            worker.report.reset();
+            if (!worker.failure) announce(worker);
+        } else if (report.fatal) {
+            worker.failure = report;  // told when the child is reaped: then nothing of it is left
+        } else {
+            worker.refused_binding =
+                std::string(name_of(report.stage)) + ": " + ::strerrordesc_np(report.error_number);
+        }
+    }
+}
+
+void KeeperLoop::announce(Worker& worker) {
+    tell(Spawned{worker.round, worker.local_rank, worker.pid, worker.refused_binding});
+}
+
+void KeeperLoop::return_terminal(const Worker& worker) const {
+    if (worker.terminal && ::tcgetpgrp(worker.terminal.get()) == worker.pid) {
+        ::tcsetpgrp(worker.terminal.get(), spawning_.job_group);
+    }
+}
+
+void KeeperLoop::let_go() {
+    for (const auto& [pid, worker] : workers_) {
+        return_terminal(worker);
+        ::kill(-pid, SIGKILL);
+        ::kill(pid, SIGKILL);
+    }
+}
+
+// --- endings ------------------------------------------------------------------------------------
+std::set<pid_t> KeeperLoop::living() const {
+    std::set<pid_t> pids;
+    for (const auto& [pid, worker] : workers_) pids.insert(pid);
+    return pids;
+}
+
+void KeeperLoop::pursue_round_ending(Clock::time_point now) {
+    if (!ending_ || !clean_ups_.empty()) return;
+    if (childless_) {
+        tell(RoundClear{ending_->round()});
+        ending_.reset();
+    } else if (now >= ending_->next_pass()) {
+        tell_stuck(ending_->pass(living(), now));
+    }
+}
+
+void KeeperLoop::pursue_clean_ups(Clock::time_point now) {
+    if (clean_ups_.empty()) return;
+    const std::set<pid_t> workers = living();
+    std::erase_if(clean_ups_, [&](CleaningUp& clean_up) {
+        if (childless_) return true;
+        if (now < clean_up.next_look()) return false;
+        CleaningUp::Outcome outcome = clean_up.look(workers, now);
+        if (outcome.left) tell(*outcome.left);
+        tell_stuck(std::move(outcome.stuck));
+        return outcome.done;
+    });
+}
+
+void KeeperLoop::tell_stuck(std::vector<Stuck> stuck) {
+    for (Stuck& one : stuck) {
+        const auto tag = environment_value(one.pid, variable::worker_tag).value_or("");
+        for (const auto& [pid, worker] : workers_) {
+            const bool same = pid == one.pid || (!tag.empty() && worker.tag == tag);
+            if (same) one.local_rank = worker.local_rank;
+        }
+        for (const auto& [local_rank, worker] : ended_) {
+            if (!tag.empty() && worker.tag == tag) one.local_rank = local_rank;
+        }
+        tell(one);
+    }
+}
+
+}  // namespace ddrun::launcher::keeper

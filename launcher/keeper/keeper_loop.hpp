@@ -1,0 +1,102 @@
+#pragma once
+
+#include "launcher/keeper/clean_up.hpp"
+#include "launcher/keeper/keeper.hpp"
+#include "launcher/keeper/link.hpp"
+#include "launcher/keeper/messages.hpp"
+#include "launcher/keeper/round_ending.hpp"
+#include "launcher/keeper/spawn.hpp"
+#include "launcher/keeper/unique_fd.hpp"
+
+#include <sys/resource.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ddrun::launcher::keeper {
+
+// The keeper's one thread: obeys the agent, tells it what happens to the workers, reaps everything.
+// Decides nothing. Never blocks but in its one wait, which ends at the next deadline.
+class KeeperLoop {
+  public:
+    // Every signal is blocked. Throws std::system_error.
+    KeeperLoop(UniqueFd link, const SpawnSettings& spawning, const WorkerDefaults& defaults);
+
+    enum class End { quit, agent_gone };
+    [[nodiscard]] End run();
+
+    // What to remove when the agent died.
+    [[nodiscard]] const std::set<std::string>& paths() const { return paths_; }
+    // Kills the workers, whose numbers are known without /proc, and gives terminals back.
+    void let_go();
+
+  private:
+    struct Worker {
+        int round = 0;
+        int local_rank = 0;
+        pid_t pid = 0;
+        std::string tag;
+        std::string path;
+        UniqueFd handle;  // pidfd
+        UniqueFd report;  // see SpawnReport; closed once the exec happened or failed
+        UniqueFd terminal;
+        std::optional<SpawnReport> failure;
+        std::string refused_binding;
+        bool stop_was_told = false;
+    };
+    using Workers = std::map<pid_t, Worker>;
+
+    // --- the wait
+    void watch(int fd, std::uint32_t events, std::uint64_t what);
+    [[nodiscard]] int wait_ms() const;
+    void handle(std::uint64_t what, std::uint32_t events);
+    void advance(Clock::time_point now);
+
+    // --- the agent
+    void read_link(std::uint32_t events);
+    void tell(const FromKeeper& message);
+    void obey(const Spawn& order);
+    void obey(const Signal& order);
+    void obey(const KillRound& order);
+    void obey(const CleanUp& order);
+    void obey(const Inspect& order);
+    void obey(const Suspend& order);
+    void obey(const Remove& order);
+    void obey(const Quit& order);
+
+    // --- the children
+    void reap();
+    bool reap_one(pid_t which);
+    void on_exit(Workers::iterator worker, int status, const rusage& usage);
+    void on_stop_or_continue(Worker& worker, bool stopped);
+    void read_report(Worker& worker);
+    void announce(Worker& worker);
+    void return_terminal(const Worker& worker) const;
+
+    // --- endings
+    [[nodiscard]] std::set<pid_t> living() const;
+    void pursue_round_ending(Clock::time_point now);
+    void pursue_clean_ups(Clock::time_point now);
+    void tell_stuck(std::vector<Stuck> stuck);
+
+    SpawnSettings spawning_;
+    WorkerDefaults defaults_;
+    Link link_;
+    UniqueFd epoll_;
+    UniqueFd child_signals_;
+    Workers workers_;                   // alive, or not yet reaped
+    std::map<int, EndedWorker> ended_;  // of the current round, by local rank
+    std::vector<CleaningUp> clean_ups_;
+    std::optional<RoundEnding> ending_;
+    std::set<std::string> paths_;
+    std::optional<End> end_;
+    bool childless_ = true;  // the kernel said so at the last reaping
+    bool more_to_reap_ = false;
+    bool suspended_ = false;
+    bool write_watched_ = false;
+};
+
+}  // namespace ddrun::launcher::keeper
