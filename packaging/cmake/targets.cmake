@@ -5,6 +5,9 @@ function(ddrun_compile_settings target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND DDRUN_SANITIZE MATCHES "thread")
     target_compile_options(${target} PRIVATE -Wno-tsan)  # Asio's fences: seen by g++ as unsupported, not ours
   endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarm on "text" + string (GCC PR 105651)
+  endif()
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
 endfunction()
 
