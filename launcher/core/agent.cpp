@@ -76,7 +76,8 @@ void Agent::on(const Started&, TimePoint) {
     out_.push_back(Say{rules_.join});
 }
 
-// --- what the coordinator says ----------------------------------------------------------------------
+// --- what the coordinator says
+// ----------------------------------------------------------------------
 
 void Agent::on(const rendezvous::FromCoordinator& event, TimePoint now) {
     std::visit([&](const auto& message) { on(message, now); }, event);
@@ -104,14 +105,18 @@ void Agent::on(const StopRound& stop, TimePoint now) {
     switch (phase_) {
         case Phase::in_round:
             if (!reported_ && stop.cause.kind != CauseKind::told_to_stop) {
-                out_.push_back(GroupAction{TellWorkersAborted{stop.cause.failure.rank, stop.cause.words}});
+                out_.push_back(
+                    GroupAction{TellWorkersAborted{stop.cause.failure.rank, stop.cause.words}});
             }
             tell_group(StopGroup{signal_of(stop.cause)}, now);
             break;
-        case Phase::idle: round_gone(); break;
+        case Phase::idle:
+            round_gone();
+            break;
         case Phase::created:
         case Phase::unfit:
-        case Phase::over: break;
+        case Phase::over:
+            break;
     }
 }
 
@@ -127,8 +132,10 @@ void Agent::note_attempt(const StopRound& stop, TimePoint now) {
     if (stop.will_restart) words.append("/").append(std::to_string(stop.max_restarts));
     words += " failed after " + duration_text(now - round_began_) + ": " + stop.cause.words;
     if (stop.will_restart) {
-        words += "; restart " + std::to_string(stop.restarts_used) + " of " + std::to_string(stop.max_restarts);
-        if (stop.restart_delay > Duration::zero()) words += " in " + duration_text(stop.restart_delay);
+        words += "; restart " + std::to_string(stop.restarts_used) + " of " +
+                 std::to_string(stop.max_restarts);
+        if (stop.restart_delay > Duration::zero())
+            words += " in " + duration_text(stop.restart_delay);
     } else if (stop.why_no_restart.empty()) {
         words += "; no restart is left";
     } else {
@@ -137,7 +144,8 @@ void Agent::note_attempt(const StopRound& stop, TimePoint now) {
     out_.push_back(GroupAction{Note{words, true}});
 }
 
-// --- signals --------------------------------------------------------------------------------------------
+// --- signals
+// --------------------------------------------------------------------------------------------
 
 void Agent::on(const SignalArrived& event, TimePoint now) {
     if (contains(rules_.ignored_signals, event.signal)) return;
@@ -162,7 +170,8 @@ void Agent::first_stop(const SignalArrived& event, TimePoint now) {
     const auto cause = stop_cause(event);
     stop_ = Stop{event.signal, now, cause};
     switch (phase_) {
-        case Phase::created: return finish(cause);
+        case Phase::created:
+            return finish(cause);
         case Phase::idle:
         case Phase::unfit:
             out_.push_back(Say{rendezvous::Leave{cause}});
@@ -175,7 +184,8 @@ void Agent::first_stop(const SignalArrived& event, TimePoint now) {
             out_.push_back(Say{rendezvous::Leave{cause}});
             return tell_group(StopGroup{event.signal}, now);
         }
-        case Phase::over: return;
+        case Phase::over:
+            return;
     }
 }
 
@@ -187,9 +197,11 @@ void Agent::second_stop(const SignalArrived& event, TimePoint now) {
                                             true}});
             return tell_group(KillGroup{}, now);
         case Phase::idle:
-        case Phase::unfit: return finish(stop_->cause);
+        case Phase::unfit:
+            return finish(stop_->cause);
         case Phase::created:
-        case Phase::over: return;
+        case Phase::over:
+            return;
     }
 }
 
@@ -198,40 +210,48 @@ Cause Agent::stop_cause(const SignalArrived& event) const {
                               "stopped by " + signal_name(event.signal) + sender_words(event)));
 }
 
-// --- what breaks around the workers ---------------------------------------------------------------------
+// --- what breaks around the workers
+// ---------------------------------------------------------------------
 
 void Agent::on(const KeeperLost& event, TimePoint now) {
-    const auto cause = located(node_cause(CauseKind::keeper_lost, exit_code::system_refused, event.words));
+    const auto cause =
+        located(node_cause(CauseKind::keeper_lost, exit_code::system_refused, event.words));
     if (phase_ == Phase::in_round || phase_ == Phase::unfit) {
         // Its workers died with it: the records say so, and nobody is left to perform the actions.
         (void)group_->step(KillGroup{}, now);
         (void)group_->step(TreesGone{}, now);
     }
-    if (phase_ != Phase::created) out_.push_back(Say{rendezvous::FailureReport{grant_.round, cause}});
+    if (phase_ != Phase::created)
+        out_.push_back(Say{rendezvous::FailureReport{grant_.round, cause}});
     finish(cause);
 }
 
 void Agent::on(const ShellFailed& event, TimePoint now) {
     const auto cause = located(node_cause(CauseKind::spawn_failed, event.exit_code, event.words));
     switch (phase_) {
-        case Phase::created: return finish(cause);
+        case Phase::created:
+            return finish(cause);
         case Phase::idle:
             report(cause);
             return expect_verdict(cause, now);
         case Phase::in_round: {
             report(cause);
-            // Without a single answer the workers were perhaps never asked for, and nobody would end.
+            // Without a single answer the workers were perhaps never asked for, and nobody would
+            // end.
             const auto& workers = group_->workers();
-            const bool none_started = std::all_of(workers.begin(), workers.end(),
-                                                  [](const WorkerRecord& worker) { return worker.awaited; });
+            const bool none_started =
+                std::all_of(workers.begin(), workers.end(),
+                            [](const WorkerRecord& worker) { return worker.awaited; });
             return none_started ? tell_group(KillGroup{}, now) : tell_group(StopGroup{}, now);
         }
         case Phase::unfit:
-        case Phase::over: return;
+        case Phase::over:
+            return;
     }
 }
 
-// --- the round's workers -----------------------------------------------------------------------------------
+// --- the round's workers
+// -----------------------------------------------------------------------------------
 
 void Agent::on(const GroupEvent& event, TimePoint now) {
     if (group_) take(group_->step(event, now), now);
@@ -286,7 +306,8 @@ void Agent::report(Cause cause) {
     out_.push_back(Say{rendezvous::FailureReport{grant_.round, located(std::move(cause))}});
 }
 
-// --- the end -------------------------------------------------------------------------------------------------
+// --- the end
+// -------------------------------------------------------------------------------------------------
 
 void Agent::expect_verdict(Cause otherwise, TimePoint now) {
     own_end_ = OwnEnd{now + verdict_patience, located(std::move(otherwise))};
@@ -305,7 +326,9 @@ void Agent::finish(const Verdict& verdict) {
     out_.push_back(std::move(last));
 }
 
-void Agent::finish(const Cause& cause) { finish(Verdict{cause.exit_code, true, cause, restarts_used_, {}}); }
+void Agent::finish(const Cause& cause) {
+    finish(Verdict{cause.exit_code, true, cause, restarts_used_, {}});
+}
 
 void Agent::end_round() {
     if (std::exchange(round_open_, false)) out_.push_back(EndRound{grant_.round});
@@ -320,11 +343,16 @@ Cause Agent::located(Cause cause) const {
 std::string Agent::describe() const {
     auto name = [this] {
         switch (phase_) {
-            case Phase::created: return "created";
-            case Phase::idle: return "idle";
-            case Phase::in_round: return "in round";
-            case Phase::unfit: return "unfit";
-            case Phase::over: return "over";
+            case Phase::created:
+                return "created";
+            case Phase::idle:
+                return "idle";
+            case Phase::in_round:
+                return "in round";
+            case Phase::unfit:
+                return "unfit";
+            case Phase::over:
+                return "over";
         }
         return "?";
     };

@@ -8,42 +8,59 @@
 #include <variant>
 #include <vector>
 
-// This node's part in the job: joins, runs rounds as granted, reports, obeys stops, and ends with the
-// verdict. Owns the WorkerGroup of the current round.
-// States: joining -> running -> stopping -> waiting (for a grant or the verdict) -> over.
+// This node's part in the job: joins, runs rounds as granted, reports, obeys stops, and ends with
+// the verdict. Owns the WorkerGroup of the current round. States: joining -> running -> stopping ->
+// waiting (for a grant or the verdict) -> over.
 namespace ddrun::launcher {
 
 struct AgentRules {
-    GroupRules group;                       // local_world_size is filled in; first_rank comes with the grant
+    GroupRules group;  // local_world_size is filled in; first_rank comes with the grant
     std::vector<int> stop_signals = {15, 2, 1, 3};
-    std::vector<int> ignored_signals;       // inherited SIG_IGN that stays (HUP under nohup)
+    std::vector<int> ignored_signals;  // inherited SIG_IGN that stays (HUP under nohup)
     std::string node_name;
     rendezvous::Join join;
     Duration debounce = std::chrono::milliseconds(100);  // a burst of the same stop signal is one
 };
 
 // --- events -----------------------------------------------------------------------------------
-struct Started {};                                            // keeper is up
-struct SignalArrived { int signal = 0; int from_pid = 0; int from_uid = 0; bool from_terminal = false; };
-struct KeeperLost { std::string words; };                     // all workers are dead and reaped
-struct ShellFailed { int exit_code = 71; std::string words; };  // the edge could not do something essential
+struct Started {};  // keeper is up
+struct SignalArrived {
+    int signal = 0;
+    int from_pid = 0;
+    int from_uid = 0;
+    bool from_terminal = false;
+};
+struct KeeperLost {
+    std::string words;
+};  // all workers are dead and reaped
+struct ShellFailed {
+    int exit_code = 71;
+    std::string words;
+};  // the edge could not do something essential
 // Group events must be of the current round: the shell drops those of an older one.
-using AgentEvent = std::variant<Started, SignalArrived, KeeperLost, ShellFailed, rendezvous::FromCoordinator, GroupEvent>;
+using AgentEvent = std::variant<Started, SignalArrived, KeeperLost, ShellFailed,
+                                rendezvous::FromCoordinator, GroupEvent>;
 
 // --- actions ----------------------------------------------------------------------------------
-struct Say { rendezvous::ToCoordinator message; };
-struct BeginRound { rendezvous::RoundGranted grant; };        // set up logs, store, sockets; then StartWorkers follows
-struct EndRound { int round = 0; };                           // everything of it is gone: close its logs, drop its store
-struct SuspendSelf {};                                        // stop ddrun itself after the workers (Ctrl-Z)
-// The job is over and nothing of it is left. The shell gathers facts (tails, memory, disks), renders
-// the summary (summary.hpp) and exits with `exit_code`.
+struct Say {
+    rendezvous::ToCoordinator message;
+};
+struct BeginRound {
+    rendezvous::RoundGranted grant;
+};  // set up logs, store, sockets; then StartWorkers follows
+struct EndRound {
+    int round = 0;
+};                      // everything of it is gone: close its logs, drop its store
+struct SuspendSelf {};  // stop ddrun itself after the workers (Ctrl-Z)
+// The job is over and nothing of it is left. The shell gathers facts (tails, memory, disks),
+// renders the summary (summary.hpp) and exits with `exit_code`.
 struct Finish {
     int exit_code = 0;
     std::optional<rendezvous::Cause> cause;
-    std::vector<WorkerRecord> workers;   // of the last round on this node
+    std::vector<WorkerRecord> workers;  // of the last round on this node
     int restarts_used = 0;
-    Duration shutdown_timeout{};         // the grace that stopped workers had
-    std::string why_no_restart;          // set where the budget would have allowed another attempt
+    Duration shutdown_timeout{};  // the grace that stopped workers had
+    std::string why_no_restart;   // set where the budget would have allowed another attempt
 };
 using AgentAction = std::variant<Say, BeginRound, EndRound, SuspendSelf, Finish, GroupAction>;
 
@@ -70,7 +87,7 @@ class Agent {
 
   private:
     enum class Phase { created, idle, in_round, unfit, over };
-    struct Stop {           // the first stop signal
+    struct Stop {  // the first stop signal
         int signal = 0;
         TimePoint at{};
         rendezvous::Cause cause;
@@ -107,10 +124,10 @@ class Agent {
     std::optional<WorkerGroup> group_;
     rendezvous::RoundGranted grant_{};
     TimePoint round_began_{};
-    bool round_open_ = false;                  // BeginRound was said, EndRound not yet
-    bool reported_ = false;                    // a failure of this round
-    bool succeeded_ = false;                   // this node's workers, in this round
-    bool healthy_said_ = false;                // StepCommitted of this round
+    bool round_open_ = false;    // BeginRound was said, EndRound not yet
+    bool reported_ = false;      // a failure of this round
+    bool succeeded_ = false;     // this node's workers, in this round
+    bool healthy_said_ = false;  // StepCommitted of this round
     bool round_gone_said_ = false;
     int restarts_used_ = 0;
     std::optional<Stop> stop_;

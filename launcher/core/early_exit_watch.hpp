@@ -8,8 +8,8 @@
 
 namespace ddrun::launcher {
 
-// Watches over the time between the first worker that exits 0 and the last: says so now and then, and
-// ends it where the user set a limit.
+// Watches over the time between the first worker that exits 0 and the last: says so now and then,
+// and ends it where the user set a limit.
 class EarlyExitWatch {
   public:
     struct Rules {

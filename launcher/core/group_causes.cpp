@@ -9,7 +9,9 @@ using rendezvous::Cause;
 using rendezvous::CauseKind;
 using rendezvous::WorkerFailure;
 
-bool is_stop_signal(int signal) { return signal == 1 || signal == 2 || signal == 15; }
+bool is_stop_signal(int signal) {
+    return signal == 1 || signal == 2 || signal == 15;
+}
 
 std::string reason_of(const WorkerRecord& worker) {
     const bool by_forwarded = worker.status && worker.status->was_signalled() &&
@@ -33,7 +35,8 @@ Cause cause(CauseKind kind, int exit_code, WorkerFailure failure, std::string wo
 
 // A shell in between reports its child's death by signal as an exit code over 128.
 bool is_foreign_stop(const ExitStatus& status) {
-    const int signal = status.was_signalled() ? status.value : status.value - exit_code::signal_base;
+    const int signal =
+        status.was_signalled() ? status.value : status.value - exit_code::signal_base;
     return is_stop_signal(signal);
 }
 
@@ -55,7 +58,8 @@ Cause cause_of_failure(const WorkerRecord& worker, TimePoint now) {
     const auto failure = failure_of(worker, now);
     const int code = failure.never_retry ? exit_code::never_retry : failure.status.shell_code();
     auto words = "rank " + std::to_string(worker.rank) + ": " + failure.status.describe();
-    if (failure.blamed_rank >= 0) words += " because of rank " + std::to_string(failure.blamed_rank);
+    if (failure.blamed_rank >= 0)
+        words += " because of rank " + std::to_string(failure.blamed_rank);
     if (!failure.reason.empty()) words += " (" + failure.reason + ")";
     return cause(CauseKind::worker_failed, code, failure, words);
 }

@@ -14,12 +14,14 @@ namespace ddrun::launcher {
 [[nodiscard]] rendezvous::WorkerFailure failure_of(const WorkerRecord& worker, TimePoint now);
 [[nodiscard]] rendezvous::Cause cause_of_failure(const WorkerRecord& worker, TimePoint now);
 // `started` of `wanted` workers were running when this one was refused.
-[[nodiscard]] rendezvous::Cause cause_of_refusal(const WorkerRecord& worker, const WorkerNotStarted& event,
-                                                 int started, int wanted);
+[[nodiscard]] rendezvous::Cause cause_of_refusal(const WorkerRecord& worker,
+                                                 const WorkerNotStarted& event, int started,
+                                                 int wanted);
 // `accused` lives but does not answer; `worker` gave up because of it.
-[[nodiscard]] rendezvous::Cause cause_of_silent_peer(const WorkerRecord& accused, const WorkerRecord& worker,
-                                                     TimePoint now);
-[[nodiscard]] rendezvous::Cause cause_of_early_exit(const WorkerRecord& worker, const std::string& words);
+[[nodiscard]] rendezvous::Cause cause_of_silent_peer(const WorkerRecord& accused,
+                                                     const WorkerRecord& worker, TimePoint now);
+[[nodiscard]] rendezvous::Cause cause_of_early_exit(const WorkerRecord& worker,
+                                                    const std::string& words);
 [[nodiscard]] rendezvous::Cause cause_of_hang(const WorkerRecord& worker, const std::string& words);
 [[nodiscard]] std::string stuck_words(const ProcessStuck& event, int first_rank, Duration patience);
 

@@ -5,8 +5,8 @@
 namespace ddrun::launcher {
 namespace {
 
-// Workers that fell silent within this part of the time-out after the first one count as silent too:
-// of ranks that stopped in the same step it is chance whose report came last.
+// Workers that fell silent within this part of the time-out after the first one count as silent
+// too: of ranks that stopped in the same step it is chance whose report came last.
 constexpr auto tie_part = 10;
 
 template <class Predicate>
@@ -28,7 +28,9 @@ void HangWatch::started(int worker, TimePoint now) {
     clock.moved_at = clock.alive_at = now;
 }
 
-void HangWatch::ended(int worker) { clocks_.at(static_cast<std::size_t>(worker)).watched = false; }
+void HangWatch::ended(int worker) {
+    clocks_.at(static_cast<std::size_t>(worker)).watched = false;
+}
 
 void HangWatch::wrote(int worker, TimePoint now) {
     auto& clock = clocks_.at(static_cast<std::size_t>(worker));
@@ -76,7 +78,8 @@ std::optional<TimePoint> HangWatch::deadline() const {
     if (!timeout_ || all_stopped()) return std::nullopt;
     auto first = shared_clock();
     for (const auto& clock : clocks_) {
-        if (clock.watched && clock.reports) first = std::min(first.value_or(clock.moved_at), clock.moved_at);
+        if (clock.watched && clock.reports)
+            first = std::min(first.value_or(clock.moved_at), clock.moved_at);
     }
     return first ? std::optional(*first + *timeout_) : std::nullopt;
 }
@@ -88,11 +91,12 @@ std::vector<int> HangWatch::suspects(TimePoint now) const {
     if (silent.empty()) silent = silent_others(now);
     const bool someone_stopped =
         std::any_of(silent.begin(), silent.end(), [&](int worker) { return is_stopped(worker); });
-    return someone_stopped ? without(silent, [&](int worker) { return !is_stopped(worker); }) : silent;
+    return someone_stopped ? without(silent, [&](int worker) { return !is_stopped(worker); })
+                           : silent;
 }
 
-// Of those that are silent the ones that are behind, and of these the ones that show no sign of life:
-// a rank that waits for a peer has done the peer's last step and may still send heartbeats.
+// Of those that are silent the ones that are behind, and of these the ones that show no sign of
+// life: a rank that waits for a peer has done the peer's last step and may still send heartbeats.
 std::vector<int> HangWatch::silent_reporters(TimePoint now) const {
     const auto limit = *timeout_ - *timeout_ / tie_part;
     std::vector<int> silent;
@@ -110,7 +114,8 @@ std::vector<int> HangWatch::silent_reporters(TimePoint now) const {
     if (!expired) return {};
     auto at = [&](int worker) -> const Clock& { return clocks_[static_cast<std::size_t>(worker)]; };
     silent = without(silent, [&](int worker) { return at(worker).step > behind; });
-    return without(silent, [&](int worker) { return at(worker).alive_at > quietest + *timeout_ / tie_part; });
+    return without(
+        silent, [&](int worker) { return at(worker).alive_at > quietest + *timeout_ / tie_part; });
 }
 
 std::vector<int> HangWatch::silent_others(TimePoint now) const {
@@ -123,8 +128,12 @@ std::vector<int> HangWatch::silent_others(TimePoint now) const {
     return silent;
 }
 
-bool HangWatch::is_stopped(int worker) const { return clocks_.at(static_cast<std::size_t>(worker)).stopped; }
+bool HangWatch::is_stopped(int worker) const {
+    return clocks_.at(static_cast<std::size_t>(worker)).stopped;
+}
 
-std::int64_t HangWatch::last_step(int worker) const { return clocks_.at(static_cast<std::size_t>(worker)).step; }
+std::int64_t HangWatch::last_step(int worker) const {
+    return clocks_.at(static_cast<std::size_t>(worker)).step;
+}
 
 }  // namespace ddrun::launcher

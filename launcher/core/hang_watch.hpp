@@ -12,8 +12,8 @@ namespace ddrun::launcher {
 // Finds out that nothing moves any more, and who stood still first.
 //
 // A worker that reports progress is judged by its own clock: new steps once it has reported one,
-// heartbeats before that, and its output. All other workers share one clock, since often only rank 0
-// writes. Workers are named by local rank. Without a time-out nothing ever hangs.
+// heartbeats before that, and its output. All other workers share one clock, since often only rank
+// 0 writes. Workers are named by local rank. Without a time-out nothing ever hangs.
 class HangWatch {
   public:
     HangWatch(std::optional<Duration> timeout, int workers);

@@ -17,7 +17,8 @@ Cpus sorted(Cpus cpus) {
 
 Cpus common(const Cpus& left, const Cpus& right) {
     Cpus both;
-    std::set_intersection(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(both));
+    std::set_intersection(left.begin(), left.end(), right.begin(), right.end(),
+                          std::back_inserter(both));
     return both;
 }
 
@@ -57,10 +58,12 @@ std::vector<Cpus> groups_within(const std::vector<Cpus>& groups, const Cpus& wit
 }
 
 std::optional<std::size_t> node_of_gpu(const Usable& usable, const MachineFacts& facts,
-                                       const std::optional<VisibleDevices>& devices, std::size_t worker) {
+                                       const std::optional<VisibleDevices>& devices,
+                                       std::size_t worker) {
     if (!devices || worker >= devices->entries.size()) return std::nullopt;
     const auto index = device_index(devices->entries[worker]);
-    if (!index || static_cast<std::size_t>(*index) >= facts.gpu_numa_nodes.size()) return std::nullopt;
+    if (!index || static_cast<std::size_t>(*index) >= facts.gpu_numa_nodes.size())
+        return std::nullopt;
     const int id = facts.gpu_numa_nodes[static_cast<std::size_t>(*index)];
     const auto found = std::find_if(usable.nodes.begin(), usable.nodes.end(),
                                     [&](const NumaNode& node) { return node.id == id; });
@@ -69,7 +72,8 @@ std::optional<std::size_t> node_of_gpu(const Usable& usable, const MachineFacts&
 }
 
 // Position in `usable.nodes` for each local rank.
-std::vector<std::size_t> choose_nodes(const Usable& usable, const MachineFacts& facts, std::size_t workers,
+std::vector<std::size_t> choose_nodes(const Usable& usable, const MachineFacts& facts,
+                                      std::size_t workers,
                                       const std::optional<VisibleDevices>& devices) {
     std::vector<std::size_t> chosen;
     for (std::size_t worker = 0; worker < workers; ++worker) {
@@ -101,19 +105,24 @@ Cpus dealt(const std::vector<Cpus>& groups, std::size_t turn, std::size_t sharer
 }
 
 std::vector<Cpus> largest_first(std::vector<Cpus> groups) {
-    std::stable_sort(groups.begin(), groups.end(),
-                     [](const Cpus& left, const Cpus& right) { return left.size() > right.size(); });
+    std::stable_sort(groups.begin(), groups.end(), [](const Cpus& left, const Cpus& right) {
+        return left.size() > right.size();
+    });
     return groups;
 }
 
 // `turn` of the `sharers` workers on this NUMA node.
-Cpus cpus_for(NumaBinding binding, const MachineFacts& facts, const Usable& usable, const NumaNode& node,
-              std::size_t turn, std::size_t sharers) {
+Cpus cpus_for(NumaBinding binding, const MachineFacts& facts, const Usable& usable,
+              const NumaNode& node, std::size_t turn, std::size_t sharers) {
     switch (binding) {
-        case NumaBinding::off: return {};
-        case NumaBinding::node: return node.cpus;
-        case NumaBinding::socket: return cpus_of_socket(usable, node.socket);
-        case NumaBinding::exclusive: return dealt(groups_within(facts.cores, node.cpus), turn, sharers);
+        case NumaBinding::off:
+            return {};
+        case NumaBinding::node:
+            return node.cpus;
+        case NumaBinding::socket:
+            return cpus_of_socket(usable, node.socket);
+        case NumaBinding::exclusive:
+            return dealt(groups_within(facts.cores, node.cpus), turn, sharers);
         case NumaBinding::core_complex: {
             if (facts.l3_groups.empty()) return node.cpus;
             const auto complexes = largest_first(groups_within(facts.l3_groups, node.cpus));
@@ -135,7 +144,8 @@ std::vector<Placement> place_workers(NumaBinding binding, const MachineFacts& fa
     for (std::size_t worker = 0; worker < placements.size(); ++worker) {
         const auto at = chosen[worker];
         const auto sharers = static_cast<std::size_t>(std::count(chosen.begin(), chosen.end(), at));
-        placements[worker].cpus = cpus_for(binding, facts, usable, usable.nodes[at], turns[at]++, sharers);
+        placements[worker].cpus =
+            cpus_for(binding, facts, usable, usable.nodes[at], turns[at]++, sharers);
         if (usable.has_memory_nodes) placements[worker].memory_node = usable.nodes[at].id;
     }
     return placements;
@@ -152,10 +162,12 @@ std::string binding_problem(NumaBinding binding, const MachineFacts& facts, int 
         const auto sharers = static_cast<std::size_t>(std::count(chosen.begin(), chosen.end(), at));
         const auto& kinds = exclusive ? facts.cores : facts.l3_groups;
         const auto groups = groups_within(kinds, usable.nodes[at].cpus).size();
-        if (kinds.empty() && !exclusive) return "--numa-binding=core-complex: this machine names no L3 caches; whole NUMA nodes are used";
+        if (kinds.empty() && !exclusive)
+            return "--numa-binding=core-complex: this machine names no L3 caches; whole NUMA nodes "
+                   "are used";
         if (sharers <= groups) continue;
-        return std::string("--numa-binding=") + (exclusive ? "exclusive" : "core-complex") + ": NUMA node " +
-               std::to_string(usable.nodes[at].id) + " has " +
+        return std::string("--numa-binding=") + (exclusive ? "exclusive" : "core-complex") +
+               ": NUMA node " + std::to_string(usable.nodes[at].id) + " has " +
                counted(groups, exclusive ? "usable core" : "usable L3 cache") + " for " +
                counted(sharers, "worker") + ", so some share";
     }

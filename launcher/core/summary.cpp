@@ -30,12 +30,14 @@ bool names_a_worker(CauseKind kind) {
     switch (kind) {
         case CauseKind::worker_failed:
         case CauseKind::hang:
-        case CauseKind::early_exit: return true;
+        case CauseKind::early_exit:
+            return true;
         case CauseKind::spawn_failed:
         case CauseKind::told_to_stop:
         case CauseKind::node_unfit:
         case CauseKind::keeper_lost:
-        case CauseKind::never_formed: break;
+        case CauseKind::never_formed:
+            break;
     }
     return false;
 }
@@ -43,8 +45,10 @@ bool names_a_worker(CauseKind kind) {
 // "node n0 rank 1 (local 1) pid 4242"
 std::string place_of(const Cause& cause) {
     const auto& failure = cause.failure;
-    auto words = (cause.node_name.empty() ? "node " + std::to_string(cause.node_rank) : "node " + cause.node_name) +
-                 " rank " + std::to_string(failure.rank) + " (local " + std::to_string(failure.local_rank) + ")";
+    auto words = (cause.node_name.empty() ? "node " + std::to_string(cause.node_rank)
+                                          : "node " + cause.node_name) +
+                 " rank " + std::to_string(failure.rank) + " (local " +
+                 std::to_string(failure.local_rank) + ")";
     if (failure.pid > 0) words += " pid " + std::to_string(failure.pid);
     return words;
 }
@@ -54,9 +58,12 @@ std::string headline(const Cause& cause, const SummaryFacts& facts) {
     switch (cause.kind) {
         case CauseKind::worker_failed:
             return program + " failed: rank " + std::to_string(cause.failure.rank) + " " +
-                   (cause.failure.status.was_signalled() ? "" : "ended with ") + cause.failure.status.describe();
-        case CauseKind::hang: return program + " hangs: " + cause.words;
-        case CauseKind::early_exit: return program + " ended too early: " + cause.words;
+                   (cause.failure.status.was_signalled() ? "" : "ended with ") +
+                   cause.failure.status.describe();
+        case CauseKind::hang:
+            return program + " hangs: " + cause.words;
+        case CauseKind::early_exit:
+            return program + " ended too early: " + cause.words;
         case CauseKind::spawn_failed:
         case CauseKind::told_to_stop:
         case CauseKind::node_unfit:
@@ -74,7 +81,8 @@ void add_root_cause(Lines& lines, const Cause& cause, const SummaryFacts& facts)
     auto words = "root cause: " + place_of(cause);
     if (cause.kind == CauseKind::worker_failed) {
         words += ": " + cause.failure.status.describe() + " after " + duration_text(facts.uptime);
-        if (cause.failure.blamed_rank >= 0) words += ", because of rank " + std::to_string(cause.failure.blamed_rank);
+        if (cause.failure.blamed_rank >= 0)
+            words += ", because of rank " + std::to_string(cause.failure.blamed_rank);
     }
     lines.add(words);
     lines.add(cause.kind == CauseKind::worker_failed ? cause.failure.reason : std::string());
@@ -84,11 +92,13 @@ void add_root_cause(Lines& lines, const Cause& cause, const SummaryFacts& facts)
 
 std::string restarts_words(const Finish& finish, const SummaryFacts& facts) {
     if (facts.max_restarts == 0 || finish.cause->kind == CauseKind::told_to_stop) return {};
-    return "restarts used: " + std::to_string(finish.restarts_used) + " of " + std::to_string(facts.max_restarts) +
+    return "restarts used: " + std::to_string(finish.restarts_used) + " of " +
+           std::to_string(facts.max_restarts) +
            (finish.why_no_restart.empty() ? "" : "; no other one: " + finish.why_no_restart);
 }
 
-// --- the other ranks, many of them in few lines -----------------------------------------------------
+// --- the other ranks, many of them in few lines
+// -----------------------------------------------------
 
 bool is_the_cause(const WorkerRecord& worker, const Cause& cause) {
     return names_a_worker(cause.kind) && worker.rank == cause.failure.rank;
@@ -96,14 +106,18 @@ bool is_the_cause(const WorkerRecord& worker, const Cause& cause) {
 
 // What became of a worker that is not the cause; empty: nothing worth a line.
 std::string fate_of(const WorkerRecord& worker, const Finish& finish) {
-    if (worker.killed_after_grace) return "killed after " + duration_text(finish.shutdown_timeout) + " grace";
+    if (worker.killed_after_grace)
+        return "killed after " + duration_text(finish.shutdown_timeout) + " grace";
     if (worker.signal_sent == signal_kill) return "killed by ddrun (SIGKILL)";
-    if (worker.signal_sent != 0) return "stopped by ddrun (" + signal_name(worker.signal_sent) + ")";
+    if (worker.signal_sent != 0)
+        return "stopped by ddrun (" + signal_name(worker.signal_sent) + ")";
     if (!worker.status) return "never ran";
     if (worker.status->succeeded()) return "finished before (exit code 0)";
-    if (worker.blamed_rank >= 0) return "gave up because of rank " + std::to_string(worker.blamed_rank);
+    if (worker.blamed_rank >= 0)
+        return "gave up because of rank " + std::to_string(worker.blamed_rank);
     const bool was_second = names_a_worker(finish.cause->kind);
-    return (was_second ? "failed after it (" : "ended by itself (") + worker.status->describe() + ")";
+    return (was_second ? "failed after it (" : "ended by itself (") + worker.status->describe() +
+           ")";
 }
 
 // Where nothing ever ran, or everything died at once, a list of ranks says nothing.
@@ -117,12 +131,14 @@ void add_other_ranks(Lines& lines, const Finish& finish) {
     constexpr std::size_t fates_at_most = 8;
     std::map<std::string, std::vector<int>> fates;
     for (const auto& worker : finish.workers) {
-        if (!is_the_cause(worker, *finish.cause)) fates[fate_of(worker, finish)].push_back(worker.rank);
+        if (!is_the_cause(worker, *finish.cause))
+            fates[fate_of(worker, finish)].push_back(worker.rank);
     }
     std::size_t shown = 0;
     std::vector<int> rest;
     for (const auto& [fate, ranks] : fates) {
-        const bool always = fate.find("ddrun") != std::string::npos || fate.find("grace") != std::string::npos;
+        const bool always =
+            fate.find("ddrun") != std::string::npos || fate.find("grace") != std::string::npos;
         if (always || shown < fates_at_most) {
             lines.add(rank_list(ranks) + " " + fate);
             ++shown;

@@ -29,8 +29,10 @@ bool dumps_core(int signal) {
         case signal_bus:
         case signal_fpe:
         case signal_segv:
-        case signal_sys: return true;
-        default: return false;  // an open set of numbers, not an enum
+        case signal_sys:
+            return true;
+        default:
+            return false;  // an open set of numbers, not an enum
     }
 }
 
@@ -50,7 +52,8 @@ std::string shm_state(const SummaryFacts& facts) {
 std::string bus_hint(const SummaryFacts& facts) {
     if (shm_is_tight(facts)) {
         return shm_state(facts) +
-               "; in a container give more with --shm-size, --ipc=host, or an emptyDir of medium Memory";
+               "; in a container give more with --shm-size, --ipc=host, or an emptyDir of medium "
+               "Memory";
     }
     const auto state = shm_state(facts);
     return "a mapped file shrank or its disk is full" + (state.empty() ? "" : "; " + state);
@@ -87,12 +90,15 @@ std::string signal_hint(const ExitStatus& status, const SummaryFacts& facts, int
     if (status.value == signal_bus) return bus_hint(facts);
     if (status.value == signal_kill) return kill_hint(facts);
     if (status.core_dumped) return core_hint(facts, pid);
-    if (dumps_core(status.value)) return "no core file was kept; `ulimit -c unlimited` before the run keeps one";
+    if (dumps_core(status.value))
+        return "no core file was kept; `ulimit -c unlimited` before the run keeps one";
     if (status.value == signal_user1 || status.value == signal_user2) {
-        return "ddrun forwards " + signal_name(status.value) + " to every worker; the program must handle or ignore it";
+        return "ddrun forwards " + signal_name(status.value) +
+               " to every worker; the program must handle or ignore it";
     }
     if (is_foreign_stop(status)) {
-        return signal_name(status.value) + ", not sent by ddrun; somebody stopped this worker alone";
+        return signal_name(status.value) +
+               ", not sent by ddrun; somebody stopped this worker alone";
     }
     return {};
 }
@@ -102,8 +108,8 @@ std::string shell_hint(int code) {
     const int signal = code - exit_code::signal_base;
     constexpr int last_plain_signal = 31;
     if (signal < 1 || signal > last_plain_signal) return {};
-    return "exit code " + std::to_string(code) + " is how a shell reports that its child was killed by " +
-           signal_name(signal);
+    return "exit code " + std::to_string(code) +
+           " is how a shell reports that its child was killed by " + signal_name(signal);
 }
 
 std::string worker_hint(const rendezvous::WorkerFailure& failure, const SummaryFacts& facts) {
@@ -129,16 +135,20 @@ std::string hint_for(const Finish& finish, const SummaryFacts& facts) {
             auto hint = worker_hint(cause.failure, facts);
             return hint.empty() ? where_to_look(finish, facts) : hint;
         }
-        case rendezvous::CauseKind::hang: return "--hang-timeout must be longer than the longest step or pause";
+        case rendezvous::CauseKind::hang:
+            return "--hang-timeout must be longer than the longest step or pause";
         case rendezvous::CauseKind::early_exit:
             return "a rank that ends early leaves the others waiting in their next collective";
         case rendezvous::CauseKind::node_unfit:
-            return "state D usually means a file system or a device that does not answer; see dmesg";
+            return "state D usually means a file system or a device that does not answer; see "
+                   "dmesg";
         case rendezvous::CauseKind::keeper_lost:
-            return "the keeper is a process of ddrun; possible: OOM killer (see dmesg), another user";
+            return "the keeper is a process of ddrun; possible: OOM killer (see dmesg), another "
+                   "user";
         case rendezvous::CauseKind::spawn_failed:
         case rendezvous::CauseKind::told_to_stop:
-        case rendezvous::CauseKind::never_formed: break;
+        case rendezvous::CauseKind::never_formed:
+            break;
     }
     return {};
 }

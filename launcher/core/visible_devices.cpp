@@ -15,7 +15,8 @@ std::string trimmed(const std::string& text) {
 }
 
 bool names_a_device(const std::string& entry) {
-    const bool is_number = !entry.empty() && entry.find_first_not_of("0123456789") == std::string::npos;
+    const bool is_number =
+        !entry.empty() && entry.find_first_not_of("0123456789") == std::string::npos;
     return is_number || entry.rfind("GPU-", 0) == 0 || entry.rfind("MIG-", 0) == 0;
 }
 
@@ -59,7 +60,8 @@ std::optional<VisibleDevices> visible_devices(const JobSpec& spec, const Machine
 std::optional<int> device_index(const std::string& entry) {
     int index = 0;
     const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), index);
-    if (error != std::errc() || end != entry.data() + entry.size() || index < 0) return std::nullopt;
+    if (error != std::errc() || end != entry.data() + entry.size() || index < 0)
+        return std::nullopt;
     return index;
 }
 

@@ -14,16 +14,34 @@ namespace {
 // must never see the job's secret.
 bool is_stale(std::string_view name) {
     constexpr std::array<std::string_view, 19> names = {
-        "RANK",         "WORLD_SIZE",        "LOCAL_RANK",    "LOCAL_WORLD_SIZE",   "GROUP_RANK",
-        "ROLE_NAME",    "GROUP_WORLD_SIZE",  "ROLE_RANK",     "ROLE_WORLD_SIZE",    "MASTER_ADDR",
-        "MASTER_PORT",  "DDRUN_JOB_ID",      "DDRUN_ROUND",   "DDRUN_INCARNATION",  "DDRUN_NODE_NAME",
-        "DDRUN_CONSOLE", "DDRUN_WORKER_TAG", "DDRUN_LOG_DIR", "DDRUN_AGENT_SOCKET",
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "GROUP_RANK",
+        "ROLE_NAME",
+        "GROUP_WORLD_SIZE",
+        "ROLE_RANK",
+        "ROLE_WORLD_SIZE",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "DDRUN_JOB_ID",
+        "DDRUN_ROUND",
+        "DDRUN_INCARNATION",
+        "DDRUN_NODE_NAME",
+        "DDRUN_CONSOLE",
+        "DDRUN_WORKER_TAG",
+        "DDRUN_LOG_DIR",
+        "DDRUN_AGENT_SOCKET",
     };
-    return std::find(names.begin(), names.end(), name) != names.end() || name.starts_with("TORCHELASTIC_") ||
-           name.starts_with("DDRUN_SECRET") || name == "DDRUN_NODE_RANK";
+    return std::find(names.begin(), names.end(), name) != names.end() ||
+           name.starts_with("TORCHELASTIC_") || name.starts_with("DDRUN_SECRET") ||
+           name == "DDRUN_NODE_RANK";
 }
 
-bool ends_in_py(const std::string& program) { return program.size() > 3 && program.ends_with(".py"); }
+bool ends_in_py(const std::string& program) {
+    return program.size() > 3 && program.ends_with(".py");
+}
 
 // Python, and what it needs to run the program; empty: the program is executed itself.
 std::vector<std::string> interpreter_of(const JobSpec& spec, const MachineFacts& facts) {
@@ -32,32 +50,39 @@ std::vector<std::string> interpreter_of(const JobSpec& spec, const MachineFacts&
         case ProgramKind::automatic:
             if (!ends_in_py(spec.program)) return {};
             return {python, "-u"};
-        case ProgramKind::execute: return {};
-        case ProgramKind::module: return {python, "-u", "-m"};
-        case ProgramKind::script: return {python, "-u"};
+        case ProgramKind::execute:
+            return {};
+        case ProgramKind::module:
+            return {python, "-u", "-m"};
+        case ProgramKind::script:
+            return {python, "-u"};
     }
     return {};
 }
 
 std::vector<std::string> prefix_of(const JobSpec& spec, int rank) {
     const auto& commands = spec.prefix_commands;
-    const auto last = std::find_if(commands.rbegin(), commands.rend(),
-                                   [&](const PrefixCommand& command) { return command.ranks.contains(rank); });
+    const auto last =
+        std::find_if(commands.rbegin(), commands.rend(),
+                     [&](const PrefixCommand& command) { return command.ranks.contains(rank); });
     return last == commands.rend() ? std::vector<std::string>{} : last->words;
 }
 
-std::vector<std::string> argv_of(const JobSpec& spec, const MachineFacts& facts, int rank, int local_rank) {
+std::vector<std::string> argv_of(const JobSpec& spec, const MachineFacts& facts, int rank,
+                                 int local_rank) {
     auto argv = prefix_of(spec, rank);
     const auto interpreter = interpreter_of(spec, facts);
     argv.insert(argv.end(), interpreter.begin(), interpreter.end());
     argv.push_back(spec.program);
-    if (spec.local_rank_flag) argv.push_back(*spec.local_rank_flag + "=" + std::to_string(local_rank));
+    if (spec.local_rank_flag)
+        argv.push_back(*spec.local_rank_flag + "=" + std::to_string(local_rank));
     argv.insert(argv.end(), spec.arguments.begin(), spec.arguments.end());
     return argv;
 }
 
-WorkerEnv identity_of(const JobSpec& spec, const MachineFacts& facts, const rendezvous::RoundGranted& grant,
-                      const RoundFacts& round, int local_rank) {
+WorkerEnv identity_of(const JobSpec& spec, const MachineFacts& facts,
+                      const rendezvous::RoundGranted& grant, const RoundFacts& round,
+                      int local_rank) {
     WorkerEnv env;
     env.rank = env.role_rank = grant.first_rank + local_rank;
     env.world_size = env.role_world_size = grant.world_size;
@@ -93,7 +118,8 @@ Variables common_environment(const JobSpec& spec, const MachineFacts& facts, int
     variables.emplace("PYTHONUNBUFFERED", "1");
     variables.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
     if (workers > 1) {
-        variables.emplace("OMP_NUM_THREADS", std::to_string(std::max(1, usable_cpus(facts) / workers)));
+        variables.emplace("OMP_NUM_THREADS",
+                          std::to_string(std::max(1, usable_cpus(facts) / workers)));
     }
     if (spec.gpus) variables["CUDA_VISIBLE_DEVICES"] = *spec.gpus;
     return variables;
@@ -107,9 +133,11 @@ std::string device_of(const VisibleDevices& devices, int local_rank) {
 }  // namespace
 
 std::vector<WorkerPlan> plan_workers(const JobSpec& spec, const MachineFacts& facts,
-                                     const rendezvous::RoundGranted& grant, const RoundFacts& round) {
+                                     const rendezvous::RoundGranted& grant,
+                                     const RoundFacts& round) {
     const auto devices = visible_devices(spec, facts);
-    const auto placements = place_workers(spec.numa_binding, facts, round.local_world_size, devices);
+    const auto placements =
+        place_workers(spec.numa_binding, facts, round.local_world_size, devices);
     const auto common = common_environment(spec, facts, round.local_world_size);
     std::vector<WorkerPlan> plans;
     plans.reserve(placements.size());

@@ -18,26 +18,26 @@ struct NumaNode {
 };
 struct MachineFacts {
     std::string node_name;
-    std::vector<int> allowed_cpus;            // sched_getaffinity
-    std::optional<int> cgroup_cpu_limit;      // quota rounded up; absent: none
+    std::vector<int> allowed_cpus;        // sched_getaffinity
+    std::optional<int> cgroup_cpu_limit;  // quota rounded up; absent: none
     std::vector<NumaNode> numa_nodes;
-    std::vector<std::vector<int>> cores;      // SMT siblings together
+    std::vector<std::vector<int>> cores;  // SMT siblings together
     std::vector<std::vector<int>> l3_groups;
-    std::optional<int> device_nodes;          // count of /dev/nvidia[0-9]*; absent: no driver
-    std::vector<int> gpu_numa_nodes;          // by device index; -1 unknown
-    Variables environment;                    // ddrun's own
-    std::string python;                       // interpreter for .py and -m: $PYTHON_EXEC, else python3 or python of PATH
+    std::optional<int> device_nodes;  // count of /dev/nvidia[0-9]*; absent: no driver
+    std::vector<int> gpu_numa_nodes;  // by device index; -1 unknown
+    Variables environment;            // ddrun's own
+    std::string python;  // interpreter for .py and -m: $PYTHON_EXEC, else python3 or python of PATH
 };
 
 struct SlotDecision {
     int slots = 0;
-    std::optional<int> visible_gpus;      // absent: this machine has none and nothing names any
+    std::optional<int> visible_gpus;  // absent: this machine has none and nothing names any
     std::vector<std::string> warnings;
-    std::string problem;                  // not empty: usage error (2)
+    std::string problem;  // not empty: usage error (2)
 };
-// Number of workers on this node, and whether it fits the machine: too few GPUs, a NUMA binding that
-// makes workers share (a problem with --strict-binding).
-// CUDA_VISIBLE_DEVICES is never parsed as integers except to cut the list at the first invalid entry.
+// Number of workers on this node, and whether it fits the machine: too few GPUs, a NUMA binding
+// that makes workers share (a problem with --strict-binding). CUDA_VISIBLE_DEVICES is never parsed
+// as integers except to cut the list at the first invalid entry.
 [[nodiscard]] SlotDecision decide_slots(const JobSpec& spec, const MachineFacts& facts);
 
 // Allowed CPUs, cut down to the cgroup's quota; at least 1.
@@ -47,18 +47,18 @@ struct SlotDecision {
 struct WorkerPlan {
     int rank = 0;
     int local_rank = 0;
-    std::vector<std::string> argv;        // argv[0] is looked up in PATH when it has no slash
-    Variables environment;                // the complete environment of the worker
-    std::vector<int> cpus;                // affinity; empty: inherited
-    std::optional<int> memory_node;       // preferred NUMA node
+    std::vector<std::string> argv;   // argv[0] is looked up in PATH when it has no slash
+    Variables environment;           // the complete environment of the worker
+    std::vector<int> cpus;           // affinity; empty: inherited
+    std::optional<int> memory_node;  // preferred NUMA node
     bool owns_stdin = false;
 };
 
-struct RoundFacts {                       // what the runner knows about this round besides the grant
+struct RoundFacts {  // what the runner knows about this round besides the grant
     std::string job_id;
     std::string incarnation;
     std::string agent_socket;
-    std::string log_dir;                  // of this round on this node; empty: none
+    std::string log_dir;  // of this round on this node; empty: none
     bool console_is_terminal = false;
     int local_world_size = 1;
 };
