@@ -20,7 +20,8 @@ class Dice {
     std::uint64_t bits() { return engine_(); }
     bool one_in(int n) { return number(1, n) == 1; }
     std::string bytes(std::size_t most) {
-        std::string text(static_cast<std::size_t>(between(0, static_cast<std::int64_t>(most))), '\0');
+        std::string text(static_cast<std::size_t>(between(0, static_cast<std::int64_t>(most))),
+                         '\0');
         for (char& c : text) c = static_cast<char>(engine_() & 0xffu);
         return text;
     }

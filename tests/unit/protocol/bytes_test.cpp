@@ -82,7 +82,8 @@ TEST_CASE("a string over its limit fails") {
 }
 
 TEST_CASE("only 0 and 1 are booleans") {
-    ByteReader in("\0\1\2"s);
+    const std::string bytes = "\0\1\2"s;
+    ByteReader in(bytes);
     CHECK_FALSE(in.boolean());
     CHECK(in.boolean());
     CHECK_FALSE(in.failed());

@@ -2,9 +2,9 @@
 
 #include "tests/support/catch.hpp"
 
+#include <sys/wait.h>
 #include <csignal>
 #include <cstdlib>
-#include <sys/wait.h>
 
 using ddrun::ExitStatus;
 using ddrun::signal_name;
@@ -73,8 +73,9 @@ TEST_CASE("a signal is named in any spelling") {
 }
 
 TEST_CASE("what is no signal gives 0") {
-    for (const char* text : {"", "0", "65", "-1", "15x", " 15", "SIG", "SIGFOO", "SIGSIGTERM",
-                             "RTMIN-1", "RTMIN+31", "RTMAX+1", "RTMIN+", "RTMINx", "999999999999"}) {
+    for (const char* text :
+         {"", "0", "65", "-1", "15x", " 15", "SIG", "SIGFOO", "SIGSIGTERM", "RTMIN-1", "RTMIN+31",
+          "RTMAX+1", "RTMIN+", "RTMINx", "999999999999"}) {
         INFO(text);
         CHECK(signal_number(text) == 0);
     }

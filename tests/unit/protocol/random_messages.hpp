@@ -12,7 +12,9 @@ namespace ddrun::testing {
 void roll(Dice& dice, std::integral auto& value) {
     value = static_cast<std::remove_reference_t<decltype(value)>>(dice.bits());
 }
-inline void roll(Dice& dice, std::string& text) { text = dice.bytes(40); }
+inline void roll(Dice& dice, std::string& text) {
+    text = dice.bytes(40);
+}
 inline void roll(Dice& dice, std::vector<std::string>& list) {
     list.resize(static_cast<std::size_t>(dice.between(0, 5)));
     for (std::string& item : list) roll(dice, item);

@@ -163,8 +163,7 @@ TEST_CASE("contradictions are problems") {
           "LOCAL_WORLD_SIZE=9 must not be above WORLD_SIZE=8");
     CHECK(problem_after({{"GROUP_WORLD_SIZE", "9"}}) ==
           "GROUP_WORLD_SIZE=9 must not be above WORLD_SIZE=8");
-    CHECK(problem_after({{"MASTER_PORT", "65536"}}) ==
-          "MASTER_PORT=65536 must not be above 65535");
+    CHECK(problem_after({{"MASTER_PORT", "65536"}}) == "MASTER_PORT=65536 must not be above 65535");
     CHECK(problem_after({{"DDRUN_CONSOLE", "maybe"}}) ==
           "DDRUN_CONSOLE=maybe is neither \"tty\" nor \"pipe\"");
 }
