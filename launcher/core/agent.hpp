@@ -14,46 +14,64 @@
 namespace ddrun::launcher {
 
 struct AgentRules {
-    GroupRules group;  // local_world_size is filled in; first_rank comes with the grant
+    GroupRules group;  // but for first_rank, which comes with each grant
     std::vector<int> stop_signals = {15, 2, 1, 3};
-    std::vector<int> ignored_signals;  // inherited SIG_IGN that stays (HUP under nohup)
+    std::vector<int> ignored_signals;  // inherited as ignored and kept so (HUP under nohup)
     std::string node_name;
     rendezvous::Join join;
-    Duration debounce = std::chrono::milliseconds(100);  // a burst of the same stop signal is one
+    // A stop signal repeated within this time after the first one is the same request.
+    Duration debounce = std::chrono::milliseconds(100);
 };
 
-// --- events -----------------------------------------------------------------------------------
-struct Started {};  // keeper is up
+// --- events -------------------------------------------------------------------------------------
+
+// The keeper is up.
+struct Started {};
+
 struct SignalArrived {
     int signal = 0;
-    int from_pid = 0;
+    int from_pid = 0;  // 0: the kernel, or a process outside our PID namespace
     int from_uid = 0;
     bool from_terminal = false;
 };
+
+// All workers are dead and reaped.
 struct KeeperLost {
     std::string words;
-};  // all workers are dead and reaped
+};
+
+// The edge could not do something essential.
 struct ShellFailed {
-    int exit_code = 71;
+    int exit_code = exit_code::system_refused;
     std::string words;
-};  // the edge could not do something essential
+};
+
 // Group events must be of the current round: the shell drops those of an older one.
 using AgentEvent = std::variant<Started, SignalArrived, KeeperLost, ShellFailed,
                                 rendezvous::FromCoordinator, GroupEvent>;
 
-// --- actions ----------------------------------------------------------------------------------
+// --- actions ------------------------------------------------------------------------------------
+
 struct Say {
     rendezvous::ToCoordinator message;
 };
+
+// Set up logs, store, sockets; StartWorkers follows.
 struct BeginRound {
     rendezvous::RoundGranted grant;
-};  // set up logs, store, sockets; then StartWorkers follows
+};
+
+// Everything of it is gone: close its logs, drop its store. Once for each BeginRound, before the
+// next.
 struct EndRound {
     int round = 0;
-};                      // everything of it is gone: close its logs, drop its store
-struct SuspendSelf {};  // stop ddrun itself after the workers (Ctrl-Z)
-// The job is over and nothing of it is left. The shell gathers facts (tails, memory, disks),
-// renders the summary (summary.hpp) and exits with `exit_code`.
+};
+
+// Stop ddrun itself, as its workers are (Ctrl-Z).
+struct SuspendSelf {};
+
+// The job is over on this node, and the last action. The shell gathers facts (tails, memory,
+// disks), renders the summary (summary.hpp) and exits with `exit_code`.
 struct Finish {
     int exit_code = 0;
     std::optional<rendezvous::Cause> cause;
@@ -62,6 +80,7 @@ struct Finish {
     Duration shutdown_timeout{};  // the grace that stopped workers had
     std::string why_no_restart;   // set where the budget would have allowed another attempt
 };
+
 using AgentAction = std::variant<Say, BeginRound, EndRound, SuspendSelf, Finish, GroupAction>;
 
 // States, each with what it waits for:

@@ -1,171 +1,61 @@
 #pragma once
 
 #include "launcher/core/early_exit_watch.hpp"
+#include "launcher/core/group_messages.hpp"
 #include "launcher/core/hang_watch.hpp"
-#include "rendezvous/protocol/exit_status.hpp"
-#include "rendezvous/protocol/job_messages.hpp"
 #include "rendezvous/protocol/time.hpp"
 
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-// The workers of one round on one node: starting, watching, stopping, until no process of theirs is
-// left. Decides; the keeper acts.
 namespace ddrun::launcher {
 
 struct GroupRules {
     int first_rank = 0;
     int local_world_size = 1;
+    // From the first stop signal to SIGKILL, once for all workers.
     Duration shutdown_timeout = std::chrono::seconds(30);
+    // Nobody moves for so long: 124. Off by default.
     std::optional<Duration> hang_timeout;
+    // The others may run on so long after the first exit 0: 124. Off by default.
     std::optional<Duration> early_exit_timeout;
-    Duration kill_patience = std::chrono::seconds(10);  // after SIGKILL; then the node is unfit
-    Duration foreign_stop_window =
-        std::chrono::milliseconds(250);  // worker died by TERM/INT/HUP not sent by us
-    Duration early_notice_first = std::chrono::seconds(60);  // "rank 2 finished 60 s ago"
+    // After SIGKILL; a process that is still there makes the node unfit.
+    Duration kill_patience = std::chrono::seconds(10);
+    // A worker died by TERM, INT or HUP not sent by us: our own stop signal may be on its way.
+    Duration foreign_stop_window = std::chrono::milliseconds(250);
+    // "rank 2 finished (exit 0) 60 s ago, 3 still running"
+    Duration early_notice_first = std::chrono::seconds(60);
     Duration early_notice_repeat = std::chrono::minutes(10);
-    Duration leftover_delay =
-        std::chrono::milliseconds(100);  // what a finished worker left may end by itself
-    Duration inspect_patience = std::chrono::seconds(1);  // for HangEvidence
+    // What a finished worker left may end by itself.
+    Duration leftover_delay = std::chrono::milliseconds(100);
+    // How long a hang waits for evidence about its suspects.
+    Duration inspect_patience = std::chrono::seconds(1);
 };
 
-// --- events -----------------------------------------------------------------------------------
-struct WorkerStarted {
-    int local_rank = 0;
-    int pid = 0;
-};
-// Nothing runs under this local rank; `stage` is what was refused: "fork", "exec", "chdir",
-// "affinity" ... `exit_code` 126, 127 or 71 and `words` come from the shell, which knows path and
-// errno.
-struct WorkerNotStarted {
-    int local_rank = 0;
-    int error_number = 0;
-    std::string stage;
-    std::string words;
-    int exit_code = 71;
-};
-struct WorkerExited {
-    int local_rank = 0;
-    ExitStatus status;
-    Duration age{};
-};
-struct WorkerStopped {
-    int local_rank = 0;
-    bool stopped = false;
-};  // by a job-control signal / continued
-struct DescendantsFound {
-    int local_rank = 0;
-    std::vector<std::pair<int, std::string>> processes;
-};                    // pid, command; left by an ended worker, being killed
-struct TreesGone {};  // no process of the round is left
-struct ProcessStuck {
-    int pid = 0;
-    int local_rank = -1;
-    std::string command;
-    std::string wait_channel;
-};
-struct WorkerActive {
-    int local_rank = 0;
-    std::int64_t step = -1;
-    bool by_output = false;
-};
-struct WorkerBlamed {
-    int local_rank = 0;
-    int rank = -1;
-    std::string words;
-};
-struct WorkerSaidNeverRetry {
-    int local_rank = 0;
-    std::string words;
-};
-struct HangEvidence {
-    int local_rank = 0;
-    std::string words;
-};  // answer to InspectWorker
-// Stop everything; `signal` first (usually TERM), KILL at the deadline.
-struct StopGroup {
-    int signal = 15;
-};
-struct KillGroup {};  // second Ctrl-C: KILL now
-struct ForwardSignal {
-    int signal = 0;
-};                  // USR1 ...; no consequence
-struct Suspend {};  // ddrun was stopped by Ctrl-Z
-struct Resume {};
-using GroupEvent =
-    std::variant<WorkerStarted, WorkerNotStarted, WorkerExited, WorkerStopped, DescendantsFound,
-                 TreesGone, ProcessStuck, WorkerActive, WorkerBlamed, WorkerSaidNeverRetry,
-                 HangEvidence, StopGroup, KillGroup, ForwardSignal, Suspend, Resume>;
-
-// --- actions ----------------------------------------------------------------------------------
-struct StartWorkers {};  // all of the round, in rank order
-struct SignalWorkers {
-    int signal = 0;
-    std::vector<int> local_ranks;
-};  // to their process groups
-struct TellWorkersToStop {
-    int signal = 0;
-    Duration grace{};
-};  // SDK: should_stop()
-struct TellWorkersAborted {
-    int rank = -1;
-    std::string words;
-};  // SDK: end every wait
-struct KillTrees {
-};  // SIGKILL to all, descendants in any session; answer TreesGone or ProcessStuck
-struct CleanUpAfter {
-    int local_rank = 0;
-};  // worker ended, round goes on: kill what it left
-struct InspectWorker {
-    int local_rank = 0;
-};  // stack, wait channel: answer HangEvidence
-struct Note {
-    std::string words;
-    bool warning = false;
-};  // one line for the console
-struct GroupFailed {
-    rendezvous::Cause cause;
-};                         // the round cannot go on (first one only)
-struct GroupSucceeded {};  // every worker exited 0
-struct GroupGone {};       // nothing is left
-struct StepReached {
-    std::int64_t step = -1;
-};  // a worker made progress
-struct SuspendWorkers {
-    bool stop = true;
-};  // SIGSTOP / SIGCONT to every tree
-struct NodeUnfit {
-    rendezvous::Cause cause;
-};  // a process outlived SIGKILL; may follow GroupFailed
-// The shell performs the others; GroupFailed, GroupSucceeded, GroupGone, StepReached
-// and NodeUnfit are for the Agent and never reach the shell.
-using GroupAction = std::variant<StartWorkers, SignalWorkers, TellWorkersToStop, TellWorkersAborted,
-                                 KillTrees, CleanUpAfter, InspectWorker, Note, GroupFailed,
-                                 GroupSucceeded, GroupGone, StepReached, SuspendWorkers, NodeUnfit>;
-
-// How each worker ended, for the summary.
+// How a worker is, and how it ended: for decisions, the status file and the summary.
 struct WorkerRecord {
     int rank = 0;
     int local_rank = 0;
-    int pid = 0;
+    int pid = 0;           // 0: never started
+    bool awaited = false;  // its start was asked for and not answered yet
     bool running = false;
     std::optional<ExitStatus> status;
-    int signal_sent = 0;  // last signal ddrun sent to end it; 0: none
-    bool killed_after_grace = false;
-    int blamed_rank = -1;
-    bool never_retry = false;
-    std::string words;
     std::optional<TimePoint> ended_at;
-    bool awaited = false;      // its start was asked for and not answered yet
-    int forwarded_signal = 0;  // last USR1, USR2, WINCH ... that ddrun passed on; 0: none
-    std::optional<TimePoint> signalled_at;  // when `signal_sent` was sent
+    int signal_sent = 0;  // last signal ddrun sent to end it, before it ended; 0: none
+    std::optional<TimePoint> signalled_at;
+    bool killed_after_grace = false;
+    int forwarded_signal = 0;  // last USR1, USR2 ... that ddrun passed on; 0: none
+    int blamed_rank = -1;      // it said that it ends because of this rank
+    bool never_retry = false;  // it said so, or exited with 93
+    std::string words;         // its own, or why it could not be started
 
     [[nodiscard]] bool lives() const { return running || awaited; }
 };
 
+// The workers of one round on one node: starting, watching, stopping, until no process of theirs is
+// left. Decides; the keeper acts. Not thread-safe; no clock.
+//
 // States, each with what it waits for:
 //   created     start()
 //   running     workers asked for; none has failed
