@@ -13,24 +13,29 @@
 
 // Command line, DDRUN_* and PET_* variables, job file and defaults become one JobSpec.
 // Precedence: flag > DDRUN_* > PET_* > job file > scheduler > default; on the command line the last
-// mention wins. Whatever is malformed is refused wherever it stands, even where something else wins.
+// mention wins. Whatever is malformed is refused wherever it stands, even where something else
+// wins.
 namespace ddrun::launcher {
 
-// Where each value came from, in words for messages: "--tee", "PET_TEE", "job.yaml:3:6 (tee)";
-// for values nobody gave: "default".
+// Where each value came from. An option is meant by its long name without dashes
+// ("nproc-per-node"); "program" is the program, "env NAME" one variable of --env.
 class Sources {
   public:
-    // `option` is the long name without dashes, for example "nproc-per-node"; "program" for the program.
-    // How a message should name the value: its source, or the flag when it is a default.
+    void record(std::string_view option, std::string name, std::string place);
+
+    // As the subject of a sentence: "--tee", "PET_TEE", "job.yaml:3:6: tee"; the flag for a
+    // default.
     [[nodiscard]] std::string name_of(std::string_view option) const;
-    [[nodiscard]] std::string words(std::string_view option) const;  // source, or "default"
+    // "--tee", "PET_TEE", "job.yaml:3:6"; "default" when nobody gave it.
+    [[nodiscard]] std::string place_of(std::string_view option) const;
     [[nodiscard]] bool given(std::string_view option) const;
 
-    void record(std::string_view option, std::string words);
-    void forget(std::string_view option);
-
   private:
-    std::map<std::string, std::string, std::less<>> by_option_;
+    struct Source {
+        std::string name;
+        std::string place;
+    };
+    std::map<std::string, Source, std::less<>> by_option_;
 };
 
 // A job to run, or with `dry_run` one whose plan is to be printed (plan_text.hpp), exit 0.
@@ -39,14 +44,15 @@ struct JobConfig {
     Sources sources;
     bool dry_run = false;
     std::vector<std::string> warnings;  // one line each, for stderr unless --quiet
-    std::vector<std::string> notes;     // one line each, for stderr at -v: values from outside the command line, flags without effect here
+    std::vector<std::string> notes;     // one line each, for stderr at -v: values from outside the
+                                        // command line, flags without effect here
 };
-struct PrintAndExit {                   // --help, --version, --print-config ...: exit 0
-    std::string text;                   // for stdout, whole lines
+struct PrintAndExit {  // --help, --version, --print-config ...: exit 0
+    std::string text;  // for stdout, whole lines
     std::vector<std::string> warnings;
 };
-struct UsageError {                     // exit 2
-    std::string text;                   // for stderr, whole lines: each thing, its value, what would be right
+struct UsageError {    // exit 2
+    std::string text;  // for stderr, whole lines: each thing, its value, what would be right
 };
 using ConfigResult = std::variant<JobConfig, PrintAndExit, UsageError>;
 

@@ -10,7 +10,8 @@ using Sentences = std::vector<std::string>;
 // ddrun runs one node so far; everything else that follows from it asks `max_nodes`.
 void check_node_count(const JobSpec& spec, const NameOf& name_of, Sentences& problems) {
     if (spec.max_nodes <= 1) return;
-    problems.push_back(name_of("nnodes") + ": this version of ddrun runs jobs of one node, not of " +
+    problems.push_back(name_of("nnodes") +
+                       ": this version of ddrun runs jobs of one node, not of " +
                        std::to_string(spec.max_nodes) + "; leave --nnodes out or give 1");
 }
 
@@ -18,16 +19,18 @@ void check_node_rank(const JobSpec& spec, const NameOf& name_of, Sentences& prob
     if (!spec.node_rank || *spec.node_rank < spec.max_nodes) return;
     problems.push_back(name_of("node-rank") + ": " + std::to_string(*spec.node_rank) +
                        " is too high for a job of " + std::to_string(spec.max_nodes) +
-                       (spec.max_nodes == 1 ? " node; give 0 or leave it out"
-                                            : " nodes; give 0 to " + std::to_string(spec.max_nodes - 1)));
+                       (spec.max_nodes == 1
+                            ? " node; give 0 or leave it out"
+                            : " nodes; give 0 to " + std::to_string(spec.max_nodes - 1)));
 }
 
 void check_program(const JobSpec& spec, const NameOf& name_of, Sentences& problems) {
     if (spec.program.empty()) {
         problems.push_back(name_of("program") + ": the program's name is empty");
     } else if (spec.kind == ProgramKind::module && spec.program.find('/') != std::string::npos) {
-        problems.push_back(name_of("module") + ": '" + spec.program +
-                           "' is a path, not a module; leave -m out or give a name such as package.train");
+        problems.push_back(
+            name_of("module") + ": '" + spec.program +
+            "' is a path, not a module; leave -m out or give a name such as package.train");
     }
 }
 
@@ -55,10 +58,11 @@ class RankCheck {
     // A range that begins inside may end outside: "0-7" means all of four workers too.
     void check(std::string_view option, const RankRange& range) {
         if (range.first < workers_) return;
-        problems_.push_back(name_of_(option) + ": there is no rank " + std::to_string(range.first) +
-                            "; " + name_of_("nproc-per-node") + " makes " + std::to_string(workers_) +
-                            (workers_ == 1 ? " worker, rank 0"
-                                           : " workers, ranks 0 to " + std::to_string(workers_ - 1)));
+        problems_.push_back(
+            name_of_(option) + ": there is no rank " + std::to_string(range.first) + "; " +
+            name_of_("nproc-per-node") + " makes " + std::to_string(workers_) +
+            (workers_ == 1 ? " worker, rank 0"
+                           : " workers, ranks 0 to " + std::to_string(workers_ - 1)));
     }
 
   private:
@@ -78,7 +82,8 @@ Sentences validate_ranks(const JobSpec& spec, int local_world_size, const NameOf
     }
     for (const auto& [range, streams] : spec.redirects.ranges) ranks.check("redirects", range);
     for (const auto& [range, streams] : spec.tee.ranges) ranks.check("tee", range);
-    for (const RankRange& range : spec.local_ranks_filter.ranges) ranks.check("local-ranks-filter", range);
+    for (const RankRange& range : spec.local_ranks_filter.ranges)
+        ranks.check("local-ranks-filter", range);
     for (const RankRange& range : spec.ranks_filter.ranges) ranks.check("ranks-filter", range);
     return problems;
 }

@@ -7,11 +7,13 @@
 #include <string_view>
 #include <vector>
 
-// Contradictions that no single value shows. Pure; one sentence per problem, naming the flag, variable
-// or line of the job file, the value, and what would be right. Any problem is a usage error (2).
+// Contradictions that no single value shows. Pure; one sentence per problem, naming the flag,
+// variable or line of the job file, the value, and what would be right. Any problem is a usage
+// error (2).
 namespace ddrun::launcher {
 
-// How to name an option ("nproc-per-node") in a sentence: "--nproc-per-node", "PET_NPROC_PER_NODE" ...
+// How to name an option ("nproc-per-node") in a sentence: "--nproc-per-node", "PET_NPROC_PER_NODE"
+// ...
 using NameOf = std::function<std::string(std::string_view option)>;
 
 // Everything that can be judged from the specification alone; calls validate_ranks where the number

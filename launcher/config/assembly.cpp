@@ -1,0 +1,110 @@
+#include "launcher/config/assembly.hpp"
+
+#include "launcher/core/validate.hpp"
+
+namespace ddrun::launcher {
+namespace {
+
+std::string name_before_joint(const Given& given) {
+    return given.text.substr(0, given.text.find(given.option->joint));
+}
+
+// What a source speaks of: the option, or one variable of --env.
+std::string subject(const Given& given) {
+    const std::string option(given.option->name);
+    return given.option->joint == '=' ? option + " " + name_before_joint(given) : option;
+}
+
+}  // namespace
+
+void Assembly::add(std::span<const Given> source) {
+    for (const Given& given : source) {
+        std::string problem = apply(given, draft_);
+        if (!problem.empty()) {
+            problems_.push_back(std::move(problem));
+            continue;
+        }
+        sources_.record(given.option->name, given.name(), given.place);
+        sources_.record(subject(given), given.name(), given.place);
+        taken_.push_back(given);
+    }
+}
+
+void Assembly::set_program(std::string program, std::string name, std::string place) {
+    draft_.program = std::move(program);
+    draft_.arguments.clear();
+    sources_.record("program", std::move(name), std::move(place));
+}
+
+void Assembly::set_arguments(std::vector<std::string> arguments) {
+    draft_.arguments = std::move(arguments);
+}
+
+void Assembly::add_problems(const std::vector<std::string>& problems) {
+    problems_.insert(problems_.end(), problems.begin(), problems.end());
+}
+
+void Assembly::settle() {
+    spec_ = draft_;
+    settle_kind();
+    settle_addresses();
+    if (!problems_.empty()) return;
+    add_problems(
+        validate(spec_, [this](std::string_view option) { return sources_.name_of(option); }));
+}
+
+void Assembly::settle_kind() {
+    struct Word {
+        std::string_view option;
+        bool said;
+        ProgramKind kind;
+    };
+    const Word words[] = {{"module", draft_.module, ProgramKind::module},
+                          {"no-python", draft_.no_python, ProgramKind::execute},
+                          {"run-path", draft_.run_path, ProgramKind::script}};
+    const Word* chosen = nullptr;
+    for (const Word& word : words) {
+        if (!word.said) continue;
+        if (chosen != nullptr) {
+            problems_.push_back(sources_.name_of(chosen->option) + " and " +
+                                sources_.name_of(word.option) +
+                                " contradict each other; leave one out");
+        }
+        chosen = &word;
+        spec_.kind = word.kind;
+    }
+}
+
+// One node: its workers meet at MASTER_ADDR:MASTER_PORT and nowhere else, so torchrun's words for
+// the rendezvous only choose these two.
+void Assembly::settle_addresses() {
+    if (draft_.standalone) {
+        spec_.endpoint.clear();
+        if (!sources_.given("rdzv-id")) spec_.job_id.clear();
+    }
+    if (spec_.max_nodes > 1) return;
+    if (!spec_.master_addr) spec_.master_addr = draft_.local_addr;
+    values::Endpoint endpoint;
+    const bool has_port = !spec_.endpoint.empty() && !values::read(spec_.endpoint, endpoint) &&
+                          endpoint.port.value_or(0) != 0;
+    if (has_port && !spec_.master_port) spec_.master_port = endpoint.port;
+}
+
+std::vector<std::string> Assembly::notes() const {
+    std::vector<std::string> notes;
+    for (const Given& given : taken_) {
+        if (sources_.place_of(subject(given)) != given.place) continue;
+        const std::string said = std::string(given.option->name) + "=" + given.text;
+        if (!given.place.starts_with('-')) notes.push_back(said + " from " + given.place);
+        if (!given.option->no_effect.empty()) {
+            notes.push_back(said + " changes nothing: " + std::string(given.option->no_effect));
+        }
+    }
+    if (draft_.standalone && !draft_.endpoint.empty()) {
+        notes.push_back(sources_.name_of("rdzv-endpoint") +
+                        " is ignored: " + sources_.name_of("standalone") + " was given");
+    }
+    return notes;
+}
+
+}  // namespace ddrun::launcher

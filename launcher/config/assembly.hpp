@@ -1,0 +1,40 @@
+#pragma once
+
+#include "launcher/config/config.hpp"
+#include "launcher/config/given.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ddrun::launcher {
+
+// Puts together what the sources said; those that count less are added first.
+class Assembly {
+  public:
+    void add(std::span<const Given> source);
+    void set_program(std::string program, std::string name, std::string place);
+    void set_arguments(std::vector<std::string> arguments);
+    void add_problems(const std::vector<std::string>& problems);
+
+    // Checks that one value contradicts another; then `spec` is what all of it means.
+    void settle();
+
+    [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
+    [[nodiscard]] const Draft& draft() const { return draft_; }
+    [[nodiscard]] const Sources& sources() const { return sources_; }
+    [[nodiscard]] const JobSpec& spec() const { return spec_; }
+    [[nodiscard]] std::vector<std::string> notes() const;  // for -v; see JobConfig
+
+  private:
+    void settle_kind();
+    void settle_addresses();
+
+    Draft draft_;
+    JobSpec spec_;
+    Sources sources_;
+    std::vector<Given> taken_;
+    std::vector<std::string> problems_;
+};
+
+}  // namespace ddrun::launcher
