@@ -1,0 +1,129 @@
+#include "launcher/config/config.hpp"
+#include "launcher/config/plan_text.hpp"
+#include "launcher/core/validate.hpp"
+#include "launcher/keeper/keeper.hpp"
+#include "launcher/runtime/job.hpp"
+#include "launcher/runtime/machine_facts.hpp"
+#include "launcher/runtime/master_port.hpp"
+#include "launcher/runtime/process_setup.hpp"
+#include "launcher/runtime/program_lookup.hpp"
+#include "launcher/runtime/refusal.hpp"
+#include "launcher/runtime/run_agent.hpp"
+#include "launcher/runtime/run_logs.hpp"
+#include "rendezvous/protocol/exit_status.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <variant>
+#include <vector>
+
+using namespace ddrun;
+using namespace ddrun::launcher;
+
+namespace {
+
+// No stream library on the way to the first worker: its start-up costs more than a fork.
+void print(int descriptor, const std::string& text) {
+    for (std::size_t done = 0; done < text.size();) {
+        const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
+        if (written <= 0) {
+            return;
+        }
+        done += static_cast<std::size_t>(written);
+    }
+}
+
+void print_lines(const std::vector<std::string>& lines, const char* before) {
+    for (const std::string& line : lines) {
+        print(STDERR_FILENO, before + line + "\n");
+    }
+}
+
+void say_warnings(const JobSpec& spec, const std::vector<std::string>& warnings,
+                  const std::vector<std::string>& notes) {
+    if (spec.verbosity >= 0) {
+        print_lines(warnings, "ddrun: warning: ");
+    }
+    if (spec.verbosity > 0) {
+        print_lines(notes, "ddrun: ");
+    }
+}
+
+void check_ranks(const Job& job, const Sources& sources) {
+    const auto name_of = [&](std::string_view option) { return sources.name_of(option); };
+    std::string text;
+    for (const std::string& problem : validate_ranks(job.spec, job.slots, name_of)) {
+        text += (text.empty() ? "" : "\nddrun: ") + problem;
+    }
+    if (!text.empty()) {
+        throw Refusal(exit_code::usage, text);
+    }
+}
+
+int print_plan(const Job& job) {
+    rendezvous::RoundGranted grant;
+    grant.world_size = job.slots;
+    grant.master_addr = master_address(job.spec);
+    grant.master_port = job.spec.master_port.value_or(0);
+    const RoundFacts round{job.job_id, job.incarnation, "@ddrun", "", false, job.slots};
+    print(STDOUT_FILENO,
+          plan_text(plan_workers(job.spec, job.facts, grant, round), job.facts.environment));
+    return exit_code::success;
+}
+
+// Everything this process owns, in the order in which it comes to be; it goes in the reverse order.
+int run_job(JobConfig config, const Variables& environment) {
+    const InheritedState inherited = prepare_process();
+    Job job = decide_job(std::move(config.spec), read_machine_facts(config.spec, environment),
+                         inherited, config.warnings);
+    check_ranks(job, config.sources);
+    say_warnings(job.spec, config.warnings, config.notes);
+    if (config.dry_run) {
+        return print_plan(job);
+    }
+    require_program(job.spec, job.facts);
+    RunLogs logs(job.spec, job.facts.node_name, job.job_id, job.incarnation);
+    const MasterPort port = MasterPort::reserve(job.spec.master_port, master_address(job.spec));
+
+    block_signals(watched_signals(job.spec.stop_signals, inherited));
+    const keeper::KeeperProcess keeper =
+        keeper::start_keeper({inherited.hangup_ignored, inherited.nofile_soft});
+    return run_agent(job, logs, port, keeper);
+}
+
+int run(std::vector<std::string> arguments) {
+    const Variables environment = own_environment();
+    ConfigResult result = load_config(arguments, environment);
+    if (const auto* text = std::get_if<PrintAndExit>(&result)) {
+        print_lines(text->warnings, "ddrun: warning: ");
+        print(STDOUT_FILENO, text->text);
+        return exit_code::success;
+    }
+    if (const auto* error = std::get_if<UsageError>(&result)) {
+        print(STDERR_FILENO, error->text);
+        return exit_code::usage;
+    }
+    return run_job(std::get<JobConfig>(std::move(result)), environment);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    open_missing_standard_streams();
+    try {
+        return run({argv + std::min(argc, 1), argv + argc});
+    } catch (const Refusal& refusal) {
+        print(STDERR_FILENO, std::string("ddrun: ") + refusal.what() + "\n");
+        return refusal.exit_code;
+    } catch (const std::system_error& error) {
+        print(STDERR_FILENO, std::string("ddrun: the system refused: ") + error.what() + "\n");
+        return exit_code::system_refused;
+    } catch (const std::exception& error) {
+        print(STDERR_FILENO, std::string("ddrun: internal error: ") + error.what() + "\n");
+        return exit_code::internal_error;
+    }
+}

@@ -1,0 +1,140 @@
+#pragma once
+
+#include "launcher/core/agent.hpp"
+#include "launcher/core/summary.hpp"
+#include "launcher/keeper/keeper.hpp"
+#include "launcher/runtime/cgroup.hpp"
+#include "launcher/runtime/job.hpp"
+#include "launcher/runtime/keeper_link.hpp"
+#include "launcher/runtime/local_round.hpp"
+#include "launcher/runtime/master_port.hpp"
+#include "launcher/runtime/run_logs.hpp"
+#include "launcher/runtime/signal_watch.hpp"
+#include "launcher/runtime/status_file.hpp"
+#include "launcher/runtime/worker_link.hpp"
+#include "launcher/runtime/worker_output.hpp"
+#include "rendezvous/core/coordinator.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace ddrun::launcher {
+
+// The control thread: turns what happens into events, gives them to the cores (agent, coordinator,
+// the round's store), performs each of their actions with one call, and owns the one timer that
+// says when to ask them again. Decides nothing; the only place of the launcher that reads a clock.
+class AgentRunner {
+  public:
+    AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,
+                keeper::KeeperProcess keeper);
+
+    // Runs the job until nothing of it is left; ddrun's exit code. Blocks.
+    [[nodiscard]] int run();
+    // A line of ddrun's own, between whole lines of the workers.
+    void say(const std::string& words);
+
+  private:
+    using Event = std::variant<AgentEvent, rendezvous::ToCoordinator, rendezvous::StoreRequest>;
+
+    // What happened outside.
+    void signal_arrived(const ReceivedSignal& received);
+    void keeper_said(const keeper::FromKeeper& message);
+    void keeper_gone();
+    void worker_said(int local_rank, rendezvous::FromWorker message);
+    void output_seen(int round, int local_rank);
+    void log_failed(const std::string& path, const std::string& words);
+    void reap_children();
+
+    // From the keeper; those of an older round are too late to matter.
+    [[nodiscard]] bool is_current(int round) const;
+    void on(const keeper::Spawned& message);
+    void on(const keeper::NotSpawned& message);
+    void on(const keeper::Exited& message);
+    void on(const keeper::StoppedOrContinued& message);
+    void on(const keeper::LeftBehind& message);
+    void on(const keeper::RoundClear& message);
+    void on(const keeper::Stuck& message);
+    void on(const keeper::Inspected& message);
+
+    // Events wait in a queue, so that one made while acting is handled after the act.
+    void happen(Event event);
+    void handle_all();
+    void handle(const AgentEvent& event);
+    void handle(const rendezvous::ToCoordinator& message);
+    void handle(const rendezvous::StoreRequest& request);
+    void perform(const Agent::Actions& actions);
+    void perform(const rendezvous::Coordinator::Actions& actions);
+    void perform(const rendezvous::KeyValueStore::Actions& actions);
+    void advance();
+    void set_timer();
+
+    // One action, one call.
+    void act(const Say& action);
+    void act(const BeginRound& action);
+    void act(const EndRound& action);
+    void act(const SuspendSelf& action);
+    void act(const Finish& action);
+    void act(const GroupAction& action);
+    void act(const StartWorkers& action);
+    void act(const SignalWorkers& action);
+    void act(const TellWorkersToStop& action);
+    void act(const TellWorkersAborted& action);
+    void act(const KillTrees& action);
+    void act(const CleanUpAfter& action);
+    void act(const InspectWorker& action);
+    void act(const Note& action);
+    void act(const SuspendWorkers& action);
+    // The agent keeps these to itself.
+    void act(const GroupFailed&) {}
+    void act(const GroupSucceeded&) {}
+    void act(const GroupGone&) {}
+    void act(const StepReached&) {}
+    void act(const NodeUnfit&) {}
+
+    [[nodiscard]] std::optional<KeeperLink::Frame> spawn_frame(int round, int local_rank);
+    void start_failed(int local_rank, const std::string& stage, int error_number);
+
+    // After Finish: output drained, summary said, keeper gone.
+    void conclude();
+    void say_summary();
+    [[nodiscard]] SummaryFacts summary_facts();
+    [[nodiscard]] std::string log_path_of_cause() const;
+    void end_keeper();
+    void publish_status(const std::string& state);
+
+    const Job& job_;
+    RunLogs& logs_;
+    boost::asio::io_context io_{1};
+    boost::asio::steady_timer timer_{io_};
+    boost::asio::steady_timer closing_timer_{io_};
+    std::optional<TimePoint> timer_set_for_;
+
+    Agent agent_;
+    rendezvous::Coordinator coordinator_;
+    std::unique_ptr<LocalRound> round_;  // null between rounds
+    std::deque<Event> events_;
+    bool handling_ = false;
+
+    SignalWatch signals_;
+    WorkerLink workers_;
+    KeeperLink keeper_;
+    WorkerOutput output_;
+    std::unique_ptr<StatusFile> status_;  // null unless asked for
+
+    MemoryCounters memory_at_start_;
+    TimePoint round_began_{};
+    int last_round_ = 0;
+    int started_ = 0;                   // workers of this round that run or ran
+    std::optional<int> keeper_status_;  // raw, when it ended by itself
+    bool keeper_lost_ = false;
+    std::optional<Finish> finish_;
+    bool concluded_ = false;
+};
+
+}  // namespace ddrun::launcher

@@ -1,0 +1,66 @@
+#include "launcher/runtime/process_setup.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <initializer_list>
+
+namespace ddrun::launcher {
+
+void open_missing_standard_streams() {
+    for (int fd = 0; fd <= 2; ++fd) {
+        if (::fcntl(fd, F_GETFD) < 0) {
+            // The lowest free number is this one, since the lower ones are open by now.
+            (void)::open("/dev/null", O_RDWR | O_NOCTTY);
+        }
+    }
+}
+
+InheritedState prepare_process() {
+    InheritedState inherited;
+    struct sigaction current {};
+    ::sigaction(SIGHUP, nullptr, &current);
+    inherited.hangup_ignored = current.sa_handler == SIG_IGN;
+
+    // A shell starts background jobs with SIGINT and SIGQUIT ignored; a supervisor must hear them.
+    // An ignored SIGCHLD would make the kernel forget how children ended.
+    for (int signal = 1; signal < NSIG; ++signal) {
+        if (signal != SIGHUP && signal != SIGPIPE) {
+            ::signal(signal, SIG_DFL);
+        }
+    }
+    ::signal(SIGPIPE, SIG_IGN);
+
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        inherited.nofile_soft = files.rlim_cur;
+        files.rlim_cur = files.rlim_max;
+        ::setrlimit(RLIMIT_NOFILE, &files);
+    }
+    return inherited;
+}
+
+sigset_t watched_signals(const std::vector<int>& stop_signals, const InheritedState& inherited) {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int signal : stop_signals) {
+        ::sigaddset(&signals, signal);
+    }
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP,
+                             SIGCONT, SIGCHLD}) {
+        ::sigaddset(&signals, signal);
+    }
+    if (inherited.hangup_ignored) {
+        ::sigdelset(&signals, SIGHUP);
+    }
+    return signals;
+}
+
+void block_signals(const sigset_t& signals) {
+    sigset_t blocked = signals;
+    // Writing to a terminal that belongs to another process group must not stop ddrun.
+    ::sigaddset(&blocked, SIGTTOU);
+    ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
+}
+
+}  // namespace ddrun::launcher

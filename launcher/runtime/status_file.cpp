@@ -1,0 +1,122 @@
+#include "launcher/runtime/status_file.hpp"
+
+#include "launcher/keeper/unique_fd.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace ddrun::launcher {
+namespace {
+
+using keeper::UniqueFd;
+
+constexpr auto last_write_patience = std::chrono::seconds(1);
+
+std::string quoted(const std::string& text) {
+    std::string result = "\"";
+    for (const char byte : text) {
+        const auto code = static_cast<unsigned char>(byte);
+        if (byte == '"' || byte == '\\') {
+            result += '\\';
+            result += byte;
+        } else if (code < 0x20) {
+            char escape[8];
+            std::snprintf(escape, sizeof escape, "\\u%04x", code);
+            result += escape;
+        } else {
+            result += byte;
+        }
+    }
+    return result + "\"";
+}
+
+std::string member(const char* name, const std::string& value) {
+    return quoted(name) + ": " + value;
+}
+std::string member(const char* name, int value) {
+    return member(name, std::to_string(value));
+}
+
+std::string worker_json(const WorkerRecord& worker) {
+    std::string text = "{" + member("rank", worker.rank) + ", " +
+                       member("local_rank", worker.local_rank) + ", " + member("pid", worker.pid) +
+                       ", " + member("running", worker.running ? "true" : "false");
+    if (worker.status) {
+        text += ", " + member("ended", quoted(worker.status->describe()));
+    }
+    return text + "}";
+}
+
+void write_whole(const std::string& temporary, const std::string& path, const std::string& text) {
+    const UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    const bool whole =
+        file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    if (!whole || ::rename(temporary.c_str(), path.c_str()) != 0) {
+        ::unlink(temporary.c_str());
+    }
+}
+
+}  // namespace
+
+std::string to_json(const StatusReport& report) {
+    std::string text =
+        "{\n  " + member("job_id", quoted(report.job_id)) + ",\n  " +
+        member("incarnation", quoted(report.incarnation)) + ",\n  " +
+        member("state", quoted(report.state)) + ",\n  " + member("pid", report.pid) + ",\n  " +
+        member("round", report.round) + ",\n  " + member("restarts_used", report.restarts_used) +
+        ",\n  " + member("max_restarts", report.max_restarts) + ",\n  " +
+        member("world_size", report.world_size) + ",\n  " + quoted("workers") + ": [";
+    for (std::size_t i = 0; i < report.workers.size(); ++i) {
+        text += (i == 0 ? "\n    " : ",\n    ") + worker_json(report.workers[i]);
+    }
+    text += report.workers.empty() ? "]" : "\n  ]";
+    if (report.exit_code) {
+        text += ",\n  " + member("exit_code", *report.exit_code) + ",\n  " +
+                member("cause", quoted(report.cause));
+    }
+    return text + "\n}\n";
+}
+
+StatusFile::StatusFile(std::string path) : shared_(std::make_shared<Shared>()) {
+    shared_->temporary = path + ".tmp." + std::to_string(::getpid());
+    shared_->path = std::move(path);
+    std::thread(write_loop, shared_).detach();
+}
+
+StatusFile::~StatusFile() {
+    std::unique_lock lock(shared_->mutex);
+    shared_->over = true;
+    shared_->changed.notify_all();
+    shared_->changed.wait_for(lock, last_write_patience, [this] { return shared_->ended; });
+}
+
+void StatusFile::publish(std::string text) {
+    if (text == last_) {
+        return;
+    }
+    last_ = text;
+    const std::lock_guard lock(shared_->mutex);
+    shared_->next = std::move(text);
+    shared_->changed.notify_all();
+}
+
+void StatusFile::write_loop(const std::shared_ptr<Shared>& shared) {
+    std::unique_lock lock(shared->mutex);
+    while (true) {
+        shared->changed.wait(lock, [&] { return shared->next || shared->over; });
+        if (!shared->next) {
+            break;
+        }
+        const std::string text = *std::exchange(shared->next, std::nullopt);
+        lock.unlock();
+        write_whole(shared->temporary, shared->path, text);
+        lock.lock();
+    }
+    shared->ended = true;
+    shared->changed.notify_all();
+}
+
+}  // namespace ddrun::launcher
