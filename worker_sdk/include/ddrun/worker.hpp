@@ -84,7 +84,7 @@ class Worker {
     [[nodiscard]] Log& log() noexcept;
 
     // The group of all ranks. The first call maps its memory: one round trip to the agent. Throws
-    // AgentLost, PeerLost, TimedOut, Error{system}; Error{invalid_use} where ranks are on several
+    // AgentLost, PeerLost, Error{system}; Error{invalid_use} where ranks are on several
     // nodes, which the shared-memory group cannot join.
     [[nodiscard]] ProcessGroup& process_group();
 

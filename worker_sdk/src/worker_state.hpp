@@ -1,0 +1,41 @@
+#pragma once
+
+#include "rendezvous/protocol/worker_env.hpp"
+#include "worker_sdk/src/control/control_link.hpp"
+#include "worker_sdk/src/cpu/shared_group.hpp"
+#include "worker_sdk/src/fork_guard.hpp"
+#include "worker_sdk/src/stop_state.hpp"
+
+#include <ddrun/worker.hpp>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace ddrun {
+
+// Members end in reverse order: the group before the link it tells, the link before the stop state.
+struct Worker::State {
+    State(WorkerEnv environment, const WorkerOptions& chosen);
+    ~State();
+
+    [[nodiscard]] bool is_alone() const { return env.agent_socket.empty(); }
+    void connect();
+    void make_group();
+    void make_shared_group();
+    [[nodiscard]] std::unique_ptr<detail::Arena> open_arena();
+
+    WorkerEnv env;
+    WorkerOptions options;
+    detail::ForkGuard guard;
+    detail::StopState stop;
+    std::unique_ptr<detail::ControlLink> link;  // null: alone
+    std::unique_ptr<Store> store;
+    Log log;
+    std::mutex mutex;  // the making of the rest
+    std::optional<Device> device;
+    detail::SharedGroup* shared_group = nullptr;  // `group`, where ranks share memory
+    std::unique_ptr<ProcessGroup> group;
+};
+
+}  // namespace ddrun
