@@ -9,8 +9,7 @@
 #include <vector>
 
 // This node's part in the job: joins, runs rounds as granted, reports, obeys stops, and ends with
-// the verdict. Owns the WorkerGroup of the current round. States: joining -> running -> stopping ->
-// waiting (for a grant or the verdict) -> over.
+// the verdict. Owns the WorkerGroup of the current round. Not thread-safe; no clock.
 namespace ddrun::launcher {
 
 struct AgentRules {
