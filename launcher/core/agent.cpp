@@ -36,7 +36,9 @@ int signal_of(const Cause& cause) {
 
 }  // namespace
 
-Agent::Agent(AgentRules rules) : rules_(std::move(rules)) {}
+Agent::Agent(AgentRules rules) : rules_(std::move(rules)) {
+    grant_.round = 0;  // none yet: the first one is round 1
+}
 
 Agent::Actions Agent::step(const AgentEvent& event, TimePoint now) {
     if (phase_ == Phase::over) return {};
