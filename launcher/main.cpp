@@ -78,8 +78,9 @@ int print_plan(const Job& job) {
 // Everything this process owns, in the order in which it comes to be; it goes in the reverse order.
 int run_job(JobConfig config, const Variables& environment) {
     const InheritedState inherited = prepare_process();
-    Job job = decide_job(std::move(config.spec), read_machine_facts(config.spec, environment),
-                         inherited, config.warnings);
+    MachineFacts facts = read_machine_facts(config.spec, environment);
+    const Job job =
+        decide_job(std::move(config.spec), std::move(facts), inherited, config.warnings);
     check_ranks(job, config.sources);
     say_warnings(job.spec, config.warnings, config.notes);
     if (config.dry_run) {
