@@ -137,10 +137,10 @@ void Coordinator::consider(const Report& report, TimePoint now) {
         state_ = State::deciding;
     }
     reports_.push_back(report);
-    // Alone, a node orders its reports itself; only a mere consequence is worth a wait for its
-    // cause.
-    const bool complete = members_.size() == 1 && may_be_root(report.cause);
-    if (complete || rules_.cause_window <= Duration::zero()) return decide(now);
+    // A node reports its own workers in the right order; only other nodes can know an older
+    // failure.
+    const bool nobody_else = members_.size() == 1;
+    if (nobody_else || rules_.cause_window <= Duration::zero()) return decide(now);
     settle(now);
 }
 
