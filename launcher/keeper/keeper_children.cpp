@@ -107,6 +107,12 @@ void KeeperLoop::return_terminal(const Worker& worker) const {
     }
 }
 
+void KeeperLoop::give_terminal(const Worker& worker) const {
+    if (worker.terminal && ::tcgetpgrp(worker.terminal.get()) == spawning_.job_group) {
+        ::tcsetpgrp(worker.terminal.get(), worker.pid);
+    }
+}
+
 void KeeperLoop::let_go() {
     for (const auto& [pid, worker] : workers_) {
         return_terminal(worker);

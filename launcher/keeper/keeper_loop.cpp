@@ -182,7 +182,7 @@ void KeeperLoop::obey(const Signal& order) {
                            std::find(ranks.begin(), ranks.end(), worker.local_rank) != ranks.end();
         if (worker.round != order.round || !meant) continue;
         // Before its setsid() a worker leads no group yet.
-        if (::kill(-pid, order.signal) != 0) ::kill(pid, order.signal);
+        if (!order.whole_group || ::kill(-pid, order.signal) != 0) ::kill(pid, order.signal);
     }
 }
 
@@ -210,8 +210,9 @@ void KeeperLoop::obey(const Inspect& order) {
 
 void KeeperLoop::obey(const Suspend& order) {
     suspended_ = order.stop;
+    // The terminal first: a worker that goes on without it would be stopped by its next read.
     for (const auto& [pid, worker] : workers_) {
-        if (order.stop) return_terminal(worker);
+        order.stop ? return_terminal(worker) : give_terminal(worker);
     }
     // What forks during a pass is met by the next one.
     std::set<pid_t> reached;
@@ -220,12 +221,6 @@ void KeeperLoop::obey(const Suspend& order) {
         std::erase_if(fresh, [&](pid_t pid) { return !reached.insert(pid).second; });
         if (fresh.empty()) break;
         signal_descendants(spawning_.keeper, fresh, order.stop ? SIGSTOP : SIGCONT);
-    }
-    for (const auto& [pid, worker] : workers_) {
-        if (!order.stop && worker.terminal &&
-            ::tcgetpgrp(worker.terminal.get()) == spawning_.job_group) {
-            ::tcsetpgrp(worker.terminal.get(), pid);
-        }
     }
 }
 

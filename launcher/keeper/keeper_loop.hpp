@@ -75,6 +75,7 @@ class KeeperLoop {
     void read_report(Worker& worker);
     void announce(Worker& worker);
     void return_terminal(const Worker& worker) const;
+    void give_terminal(const Worker& worker) const;
 
     // --- endings
     [[nodiscard]] std::set<pid_t> living() const;

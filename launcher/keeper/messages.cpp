@@ -22,7 +22,7 @@ auto fields(Is<Spawn> auto& m) {
                     plan.environment, plan.cpus, plan.memory_node, plan.owns_stdin);
 }
 auto fields(Is<Signal> auto& m) {
-    return std::tie(m.round, m.signal, m.local_ranks);
+    return std::tie(m.round, m.signal, m.local_ranks, m.whole_group);
 }
 auto fields(Is<KillRound> auto& m) {
     return std::tie(m.round, m.helper_grace_ms);

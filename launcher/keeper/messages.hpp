@@ -29,10 +29,11 @@ struct Spawn {
     WorkerPlan plan;
     bool strict_binding = false;  // a refused affinity or memory policy is NotSpawned, not a remark
 };
-struct Signal {  // to the process groups of these workers (all living ones when empty)
+struct Signal {  // to these workers (all living ones when empty)
     int round = 0;
     int signal = 0;
     std::vector<int> local_ranks;
+    bool whole_group = true;  // their process groups; else the workers alone
 };
 // SIGKILL every descendant, whatever its session; ends with RoundClear. Helpers that outlive the
 // workers get `helper_grace_ms` to end by themselves (Python's resource tracker removes shared

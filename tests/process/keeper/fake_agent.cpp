@@ -108,7 +108,12 @@ pid_t FakeAgent::started(int local_rank) {
 
 std::string FakeAgent::output(int local_rank) {
     std::array<char, 65536> buffer{};
+    const auto deadline = Clock::now() + 20s;
     for (;;) {
+        pollfd readable{outputs_[local_rank].get(), POLLIN, 0};
+        if (::poll(&readable, 1, milliseconds_until(deadline)) <= 0) {
+            throw std::runtime_error("never closed its output: " + written_[local_rank]);
+        }
         const ssize_t got = ::read(outputs_[local_rank].get(), buffer.data(), buffer.size());
         if (got <= 0) return std::exchange(written_[local_rank], {});
         written_[local_rank].append(buffer.data(), static_cast<std::size_t>(got));

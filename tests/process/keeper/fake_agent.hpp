@@ -24,14 +24,14 @@ using namespace std::chrono_literals;
 
 // Where a worker's streams go; pipes whose read ends the harness keeps, unless said otherwise.
 struct SpawnChoices {
-    Variables extra;
+    Variables extra = {};
     int round = 1;
     int input = -1;  // -1: /dev/null
     bool owns_stdin = false;
     bool clear_environment = false;
     bool strict_binding = false;
-    std::vector<int> cpus;
-    std::optional<int> memory_node;
+    std::vector<int> cpus = {};
+    std::optional<int> memory_node = {};
 };
 
 class FakeAgent {
