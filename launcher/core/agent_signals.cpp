@@ -58,7 +58,7 @@ void Agent::first_stop(const SignalArrived& event, TimePoint now) {
         case Phase::in_round: {
             auto words = signal_name(event.signal) + sender_words(event) + ": stopping, " +
                          duration_text(rules_.group.shutdown_timeout) + " grace";
-            if (event.from_terminal) words += "; once more kills at once";
+            if (event.from_terminal) words += "; Ctrl-C again kills at once";
             out_.push_back(GroupAction{Note{words, false}});
             out_.push_back(Say{rendezvous::Leave{cause}});
             return tell_group(StopGroup{event.signal}, now);

@@ -112,9 +112,12 @@ using GroupEvent =
 struct StartWorkers {};
 
 // To their process groups.
+// To end or continue a worker: its whole process group. To pass a signal on: the worker alone, since
+// helpers without a handler for it would die.
 struct SignalWorkers {
     int signal = 0;
     std::vector<int> local_ranks;
+    bool whole_group = true;
 };
 
 // SDK workers: should_stop() turns true.

@@ -56,9 +56,13 @@ void WorkerGroup::on(const WorkerExited& event, TimePoint now) {
 void WorkerGroup::worker_finished(const WorkerRecord& worker, TimePoint now) {
     if (phase_ == Phase::doubtful) return;
     phase_ = Phase::running;
-    if (!anyone_left()) return kill_trees(now);
-    early_exit_.finished(worker.rank, now);
     leftovers_.push_back({worker.local_rank, now + rules_.leftover_delay});
+    if (anyone_left()) return early_exit_.finished(worker.rank, now);
+    // Looked at before everything is killed, so that what was left is named.
+    for (const auto& leftover : std::exchange(leftovers_, {})) {
+        out_.push_back(CleanUpAfter{leftover.local_rank});
+    }
+    kill_trees(now);
 }
 
 // A worker that was told to end by somebody else is likely one of many: the scheduler's signal to

@@ -142,7 +142,7 @@ void WorkerGroup::on(const ForwardSignal& event, TimePoint) {
     const auto ranks = living();
     if (ranks.empty() || phase_ == Phase::clearing || phase_ == Phase::unfit) return;
     for (const int local_rank : ranks) find(local_rank)->forwarded_signal = event.signal;
-    out_.push_back(SignalWorkers{event.signal, ranks});
+    out_.push_back(SignalWorkers{event.signal, ranks, false});
 }
 
 void WorkerGroup::on(const Suspend&, TimePoint now) {

@@ -376,7 +376,8 @@ void AgentRunner::act(const StartWorkers&) {
 }
 
 void AgentRunner::act(const SignalWorkers& action) {
-    keeper_.send(keeper::Signal{last_round_, action.signal, action.local_ranks});
+    keeper_.send(
+        keeper::Signal{last_round_, action.signal, action.local_ranks, action.whole_group});
 }
 
 void AgentRunner::act(const TellWorkersToStop& action) {

@@ -61,7 +61,7 @@ Found probe(const std::string& path) {
         found.error_number = errno;
     } else if (const std::string interpreter = script_interpreter(path);
                !interpreter.empty() && ::access(interpreter.c_str(), F_OK) != 0) {
-        found.error_number = ENOEXEC;
+        found.error_number = ENOENT;  // the kernel's answer too
         found.reason = "interpreter '" + visible(interpreter) + "' not found";
         if (interpreter.back() == '\r') {
             found.reason += " (the script has Windows line ends)";

@@ -37,11 +37,20 @@ TEST_CASE("OK: when every worker exited 0, the trees are cleared and the group h
     CHECK(std::holds_alternative<GroupGone>(last[1]));
 }
 
-TEST_CASE("a group that ends at once asks for no clean-up of single workers") {
-    GroupStory story(8);
-    const auto actions = story.end_all(numbers(0, 7), exited(0));
-    CHECK_FALSE(has<CleanUpAfter>(actions));
-    CHECK(all_of<KillTrees>(actions).size() == 1);
+TEST_CASE("LIFE-2: a group that ends at once still looks at what each worker left, then kills it") {
+    GroupStory story(3);
+    CHECK(story.end_all({0, 1}, exited(0)).empty());
+    const auto actions = story.end(2, exited(0));
+    REQUIRE(actions.size() == 4);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(std::holds_alternative<CleanUpAfter>(actions[i]));
+    CHECK(std::holds_alternative<KillTrees>(actions[3]));
+}
+
+TEST_CASE("LIFE-2: what was looked at already is not looked at again in the end") {
+    GroupStory story(2);
+    (void)story.end(0, exited(0));
+    CHECK(one<CleanUpAfter>(story.wait(1s)).local_rank == 0);
+    CHECK(one<CleanUpAfter>(story.end(1, exited(0))).local_rank == 1);
 }
 
 TEST_CASE("EXIT-1: the first bad exit is the cause, with its own code") {
@@ -352,8 +361,9 @@ TEST_CASE("SLURM-5: a forwarded signal reaches living workers and changes nothin
     const auto actions = story.feed(ForwardSignal{10});
     REQUIRE(actions.size() == 1);
     CHECK(one<SignalWorkers>(actions).local_ranks == std::vector<int>{1, 2});
+    CHECK_FALSE(one<SignalWorkers>(actions).whole_group);  // helpers without a handler would die
     CHECK(story.worker(1).signal_sent == 0);
-    (void)story.feed(StopGroup{});
+    CHECK(one<SignalWorkers>(story.feed(StopGroup{})).whole_group);
     CHECK(one<SignalWorkers>(story.feed(ForwardSignal{12})).signal == 12);  // during a stop, too
     (void)story.feed(KillGroup{});
     CHECK(story.feed(ForwardSignal{10}).empty());
