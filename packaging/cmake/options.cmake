@@ -16,3 +16,8 @@ if(DDRUN_SANITIZE)
   add_compile_options(-fsanitize=${DDRUN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DDRUN_SANITIZE})
 endif()
+if(DDRUN_BUILD_FUZZERS)
+  # The code under test must be instrumented too, or the fuzzer does not see where its inputs lead.
+  add_compile_options(-fsanitize=fuzzer-no-link,address)
+  add_link_options(-fsanitize=address)
+endif()

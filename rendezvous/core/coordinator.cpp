@@ -91,7 +91,6 @@ void Coordinator::grant_round(TimePoint now) {
     round_started_ = now;
     step_committed_ = false;
     reports_.clear();
-    decision_ = {};
     RoundGranted grant;
     grant.round = ++round_;
     grant.restart_count = round_ - 1;
