@@ -151,8 +151,7 @@ Refusal read_rendezvous_conf(std::string_view text) {
 Refusal read_gpus(std::string_view text, std::optional<std::string>& value) {
     for (const std::string& entry : split_list(text)) {
         if (is_gpu_entry(entry)) continue;
-        return quoted(entry) +
-               " is neither an index nor GPU-... nor MIG-... (ranges are not known to CUDA)";
+        return quoted(entry) + " is none of these (CUDA knows no ranges)";
     }
     value = text;
     return std::nullopt;

@@ -31,6 +31,7 @@ void Assembly::add(std::span<const Given> source) {
 }
 
 void Assembly::set_program(std::string program, std::string name, std::string place) {
+    if (program.empty()) problems_.push_back(name + ": the program's name is empty");
     draft_.program = std::move(program);
     draft_.arguments.clear();
     sources_.record("program", std::move(name), std::move(place));

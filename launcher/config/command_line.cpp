@@ -2,6 +2,8 @@
 
 #include "launcher/config/suggest.hpp"
 
+#include <algorithm>
+
 namespace ddrun::launcher {
 namespace {
 
@@ -32,7 +34,8 @@ std::optional<std::string_view> meant_option(std::string_view name) {
 // `token` with its dashes, without a value.
 std::string unknown_flag(std::string_view token) {
     std::string text = "unknown flag " + values::quoted(token);
-    const std::string_view name = token.substr(token.find_first_not_of('-'));
+    const std::string_view name =
+        token.substr(std::min(token.find_first_not_of('-'), token.size()));
     if (const auto meant = meant_option(name)) {
         text.append("; did you mean --").append(*meant).append("?");
     } else {

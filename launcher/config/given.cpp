@@ -11,9 +11,6 @@ std::string apply(const Given& given, Draft& draft) {
     if (given.text.empty()) {
         return name + ": the value is empty (was a variable unset?); give " + form_of(option);
     }
-    if (given.text.find('\0') != std::string::npos) {
-        return name + ": the value holds a zero byte, which no program can be given";
-    }
     const values::Refusal refusal = option.codec.set(draft, given.text);
     if (!refusal) return {};
     return name + ": " + values::quoted(given.text) + " is not " + form_of(option) +

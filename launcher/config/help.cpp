@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::string_view usage =
     "usage: ddrun [FLAGS] PROGRAM [ARGUMENTS...]\n"
-    "Starts PROGRAM once per GPU or CPU slot, tells every worker its rank, restarts them\n"
-    "after a failure, and ends with the code of the first cause.\n";
-constexpr std::size_t text_column = 34;
+    "Starts PROGRAM once per GPU or CPU slot and tells every worker its rank,\n"
+    "restarts all after a failure, stops them together, ends with the first cause.\n";
+constexpr std::size_t text_column = 32;
+constexpr std::size_t exit_code_column = 10;
 constexpr std::size_t line_width = 80;
 
 std::string flag_and_value(const Option& option) {
@@ -23,17 +24,17 @@ std::string flag_and_value(const Option& option) {
     return text;
 }
 
-// `text` from `text_column` on, wrapped; under `head` where that is too long to stand beside it.
-std::string two_columns(std::string head, std::string_view text) {
+// `text` from `column` on, wrapped; under `head` where that is too long to stand beside it.
+std::string two_columns(std::string head, std::string_view text, std::size_t column = text_column) {
     std::string lines;
-    if (head.size() >= text_column) lines = std::exchange(head, std::string()) + "\n";
-    head.resize(text_column, ' ');
+    if (head.size() >= column) lines = std::exchange(head, std::string()) + "\n";
+    head.resize(column, ' ');
     while (head.size() + text.size() > line_width) {
         const std::size_t cut = text.rfind(' ', line_width - head.size());
         if (cut == text.npos) break;
         lines.append(head).append(text.substr(0, cut)).append("\n");
         text.remove_prefix(cut + 1);
-        head.assign(text_column, ' ');
+        head.assign(column, ' ');
     }
     return lines.append(head).append(text).append("\n");
 }
@@ -41,14 +42,16 @@ std::string two_columns(std::string head, std::string_view text) {
 std::string help_and_default(const Option& option) {
     std::string text(option.help);
     const std::string preset = takes_value(option) ? preset_of(option) : "";
-    if (!preset.empty() && option.shape != Shape::repeated) text += " (default " + preset + ")";
+    if (!preset.empty() && preset != "none" && option.shape != Shape::repeated)
+        text += " (default " + preset + ")";
     return text;
 }
 
 }  // namespace
 
 std::string short_help() {
-    std::string text = "usage: ddrun [FLAGS] PROGRAM [ARGUMENTS...]\n";
+    std::string text(usage);
+    text += "example: ddrun --nproc-per-node=4 ./train --lr=0.1\n\n";
     for (const Option& option : options()) {
         if (option.featured) text += two_columns(flag_and_value(option), option.help);
     }
@@ -65,14 +68,12 @@ std::string full_help() {
         }
     }
     text +=
-        "\nEach flag --some-flag is also --some_flag, the variable DDRUN_SOME_FLAG, and the key\n"
-        "some-flag of a job file; torchrun's flags are read from PET_SOME_FLAG too.\n"
+        "\nA flag --some-flag is also --some_flag, the variable DDRUN_SOME_FLAG and the\n"
+        "job-file key some-flag; torchrun's flags are read from PET_SOME_FLAG too.\n"
         "A flag counts more than DDRUN_*, then PET_*, then the job file.\n"
         "\nExit codes:\n";
     for (const ExitCode& code : exit_codes) {
-        std::string head = "  " + std::string(code.code);
-        head.resize(10, ' ');
-        text += head.append(code.meaning).append("\n");
+        text += two_columns("  " + std::string(code.code), code.meaning, exit_code_column);
     }
     return text;
 }

@@ -58,7 +58,7 @@ class Parser {
 
     JobFile parse(const std::string& text) {
         try {
-            const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+            const std::vector<YAML::Node> documents = load(text);
             if (documents.size() > 1) {
                 throw Problem{at(documents[1].Mark()) +
                               ": a job file is one document, not several"};
@@ -78,6 +78,13 @@ class Parser {
     [[nodiscard]] std::string at(const YAML::Mark& mark) const {
         if (mark.is_null()) return name_;
         return name_ + ":" + std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1);
+    }
+
+    // yaml-cpp takes the end of the text for the end of an open quote; it does not take the end of
+    // a document for it.
+    static std::vector<YAML::Node> load(const std::string& text) {
+        const bool whole_lines = text.empty() || text.back() == '\n';
+        return YAML::LoadAll(text + (whole_lines ? "...\n" : "\n...\n"));
     }
 
     void take_root(const YAML::Node& root) {
@@ -233,19 +240,24 @@ class Parser {
             throw Problem{where(entry, node) + ": expected a single value, found " +
                           std::string(kind_of(node))};
         }
+        std::string text = node.Tag() == binary_tag ? decoded(node, entry) : node.Scalar();
         const std::string_view tag = node.Tag();
-        if (tag == binary_tag) return decoded(node, entry);
         if (tag.size() > 1 && !tag.starts_with(core_tags)) {
             throw Problem{where(entry, node) + ": the tag " + values::quoted(tag) +
                           " is not known"};
         }
-        return node.Scalar();
+        if (text.find('\0') != std::string::npos) {
+            throw Problem{where(entry, node) +
+                          ": holds a zero byte, which no program can be given"};
+        }
+        return text;
     }
 
     std::string decoded(const YAML::Node& node, const Entry& entry) const {
         const std::vector<unsigned char> bytes = YAML::DecodeBase64(node.Scalar());
-        if (bytes.empty())
+        if (bytes.empty()) {
             throw Problem{where(entry, node) + ": !!binary is not followed by base64"};
+        }
         return {bytes.begin(), bytes.end()};
     }
 

@@ -40,7 +40,7 @@ std::string write(const RankRange& range) {
 Refusal read(std::string_view text, Streams& value) {
     int number = 0;
     if (values::read(text, number, {0, 3})) {
-        return quoted(text) + " is not a stream number: 0 none, 1 stdout, 2 stderr, 3 both";
+        return "the streams are 0 none, 1 stdout, 2 stderr, 3 both";
     }
     value = static_cast<Streams>(number);
     return std::nullopt;

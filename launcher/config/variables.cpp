@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::string_view own_prefix = "DDRUN_";
 constexpr std::string_view torchrun_prefix = "PET_";
+// Of jobs of several nodes; a job script may set them for one node too.
+constexpr std::string_view used_elsewhere[] = {"DDRUN_SECRET", "DDRUN_SECRET_FILE"};
 
 // Every DDRUN_ name that a worker can find in its environment.
 std::vector<std::string> worker_names() {
@@ -83,6 +85,10 @@ class Reader {
         const bool ours = name.starts_with(own_prefix);
         if (!ours && !name.starts_with(torchrun_prefix)) return;
         if (contains(known_, name) || contains(worker_names_, name)) return;
+        if (std::find(std::begin(used_elsewhere), std::end(used_elsewhere), name) !=
+            std::end(used_elsewhere)) {
+            return;
+        }
         // Compared without the prefix, which would make any two short names look alike.
         const std::string_view prefix = ours ? own_prefix : torchrun_prefix;
         std::vector<std::string_view> names;

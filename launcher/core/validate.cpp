@@ -25,9 +25,7 @@ void check_node_rank(const JobSpec& spec, const NameOf& name_of, Sentences& prob
 }
 
 void check_program(const JobSpec& spec, const NameOf& name_of, Sentences& problems) {
-    if (spec.program.empty()) {
-        problems.push_back(name_of("program") + ": the program's name is empty");
-    } else if (spec.kind == ProgramKind::module && spec.program.find('/') != std::string::npos) {
+    if (spec.kind == ProgramKind::module && spec.program.find('/') != std::string::npos) {
         problems.push_back(
             name_of("module") + ": '" + spec.program +
             "' is a path, not a module; leave -m out or give a name such as package.train");
