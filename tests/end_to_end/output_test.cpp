@@ -98,7 +98,7 @@ TEST_CASE("LOG-6: the prefix is the global rank; templates and no prefix are pos
     CHECK(has(run(shell(2, "echo hi")).output, "[1] hi\n"));
     CHECK(has(run(shell(2, "echo hi", {"--log-line-prefix-template=<${role_name}/${local_rank}> ", "--role=actor"})).output,
               "<actor/1> hi\n"));
-    const auto plain = run(shell(2, "echo hi", {"--log-line-prefix-template", ""}));
+    const auto plain = run(shell(2, "echo hi", {"--log-line-prefix-template=none"}));
     CHECK(plain.output == "hi\nhi\n");
 }
 

@@ -180,6 +180,8 @@ void FakeAgent::fork_rank(int rank, const Body& body) {
 
 void FakeAgent::be_rank(int rank, const Body& body, int said) {
     ::close(listener_);
+    // A rank starts as ddrun starts it; the test runner's handlers are not its business.
+    for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
     WorkerEnv mine = environment;
     mine.rank = mine.local_rank = mine.role_rank = rank;
     for (const auto& [name, value] : to_variables(mine)) ::setenv(name.c_str(), value.c_str(), 1);
