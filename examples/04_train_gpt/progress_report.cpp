@@ -17,14 +17,13 @@ ProgressReport::ProgressReport(ddrun::Log& log, const Settings& settings)
 
 void ProgressReport::step_done(std::uint64_t step, float loss) {
     ++steps_seen_;
-    const bool last = step + 1 == settings_.total_steps;
-    if (log_.console_is_terminal()) {
-        if (!last && Clock::now() - shown_ < status_interval) return;
-        shown_ = Clock::now();
+    const auto now = Clock::now();
+    if (step + 1 == settings_.total_steps || (step + 1) % settings_.log_every == 0) {
+        log_.info(describe(step, loss));
+    } else if (now - shown_ >= status_interval) {
+        shown_ = now;
         log_.status(describe(step, loss));
-        return;
     }
-    if (last || (step + 1) % settings_.log_every == 0) log_.info(describe(step, loss));
 }
 
 double ProgressReport::samples_per_second() const {

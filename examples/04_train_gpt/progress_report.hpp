@@ -10,8 +10,8 @@ class Log;
 
 namespace train_gpt {
 
-// Tells how far the training is: on a terminal a status that replaces itself a few times a second,
-// elsewhere a line every `log_every` steps. Rank 0's log prints, the others' stay silent.
+// Tells how far the training is: a line every `log_every` steps and, on a terminal, a status in
+// between that replaces itself a few times a second. Rank 0's log prints, the others' stay silent.
 class ProgressReport {
   public:
     struct Settings {

@@ -35,9 +35,7 @@ std::string describe_speed(double samples_per_second, double reduce_share, int r
     if (ranks == 1) return words;
     words += "; all-reduce, waiting included: " + fixed(100.0 * reduce_share, 0) + " % of the time";
     if (reduce_share > worthwhile_reduce_share) {
-        words +=
-            " (above 10 % more ranks stop paying off: free a core per rank, or give each rank "
-            "more samples)";
+        words += " (above 10 %, further ranks pay off less and less)";
     }
     return words;
 }

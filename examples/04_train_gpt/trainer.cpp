@@ -62,7 +62,13 @@ void Trainer::run() {
     } else {
         worker_.log().info("going on from the checkpoint of step ", state_.step);
     }
-    train();
+    try {
+        train();
+    } catch (const ddrun::PeerLost&) {
+        // The step that failed was not applied, so the state is a good one: lose no finished step.
+        save_checkpoint();
+        throw;
+    }
 }
 
 // A rank that read another text or got other flags would spoil the others' model unnoticed.
@@ -176,6 +182,8 @@ void Trainer::save_checkpoint() {
 }
 
 void Trainer::stop() {
+    // Not an orderly end: this throws PeerLost at once, with the words for it.
+    if (worker_.stop_request().reason == ddrun::StopReason::peer_lost) group_.barrier();
     save_checkpoint();
     worker_.log().info("stopped as asked after step ", state_.step,
                        "; the same command goes on from here");

@@ -66,6 +66,7 @@ KeeperLoop::End KeeperLoop::run() {
         }
         if (more_to_reap_) reap();
         advance(Clock::now());
+        send_news();
     }
     return *end_;
 }
@@ -114,7 +115,6 @@ void KeeperLoop::advance(Clock::time_point now) {
 
 // --- the agent ----------------------------------------------------------------------------------
 void KeeperLoop::read_link(std::uint32_t events) {
-    if ((events & EPOLLOUT) != 0) link_.flush();
     const bool hung_up = (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0;
     std::vector<std::string> bodies;
     do {
@@ -132,17 +132,17 @@ void KeeperLoop::read_link(std::uint32_t events) {
         }
     } while (hung_up && !bodies.empty() && !link_.closed());
     if ((hung_up || link_.closed()) && !end_) end_ = End::agent_gone;
-    const bool wanted = link_.wants_write();
-    if (std::exchange(write_watched_, wanted) != wanted) {
-        watch(link_.fd(), EPOLLIN | EPOLLRDHUP | (wanted ? EPOLLOUT : 0u), link_event);
-    }
 }
 
 void KeeperLoop::tell(const FromKeeper& message) {
-    link_.send(encode(message));
-    if (link_.wants_write() && !write_watched_) {
-        write_watched_ = true;
-        watch(link_.fd(), EPOLLIN | EPOLLRDHUP | EPOLLOUT, link_event);
+    link_.post(encode(message));
+}
+
+void KeeperLoop::send_news() {
+    link_.flush();
+    const bool wanted = link_.wants_write();
+    if (std::exchange(write_watched_, wanted) != wanted) {
+        watch(link_.fd(), EPOLLIN | EPOLLRDHUP | (wanted ? EPOLLOUT : 0u), link_event);
     }
 }
 

@@ -57,7 +57,8 @@ class KeeperLoop {
 
     // --- the agent
     void read_link(std::uint32_t events);
-    void tell(const FromKeeper& message);
+    void tell(const FromKeeper& message);  // leaves with the other news of this turn
+    void send_news();
     void obey(const Spawn& order);
     void obey(const Signal& order);
     void obey(const KillRound& order);

@@ -66,6 +66,13 @@ void Link::send(std::string frame, std::span<const int> descriptors) {
     queue_.push_back(std::move(rest));
 }
 
+void Link::post(std::string_view frame) {
+    if (closed_) return;
+    if (queue_.empty() || !queue_.back().descriptors.empty()) queue_.emplace_back();
+    queue_.back().bytes.append(frame);
+    queued_bytes_ += frame.size();
+}
+
 void Link::flush() {
     while (!queue_.empty() && !closed_) {
         Queued& next = queue_.front();

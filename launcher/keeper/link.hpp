@@ -23,6 +23,9 @@ class Link {
 
     // Sends a whole frame. `descriptors` are only borrowed: the caller may close them afterwards.
     void send(std::string frame, std::span<const int> descriptors = {});
+    // Queues a whole frame for the next `flush`, which sends all such frames in one call: one
+    // wake-up of the other end for all the news of a turn.
+    void post(std::string_view frame);
     void flush();
     [[nodiscard]] bool wants_write() const { return !queue_.empty(); }
     [[nodiscard]] std::size_t queued_bytes() const { return queued_bytes_; }

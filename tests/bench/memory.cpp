@@ -32,7 +32,7 @@ double proportional_mib(pid_t pid) { return std::atof(line_of(pid, "smaps_rollup
 
 int main(int argc, char** argv) {
     const int workers = argc > 1 ? std::atoi(argv[1]) : 256;
-    const pid_t agent = start({DDRUN_BINARY, "--nproc-per-node=" + std::to_string(workers), "sleep", "60"});
+    const pid_t agent = start({DDRUN_BINARY, "--quiet", "--nproc-per-node=" + std::to_string(workers), "sleep", "60"});
     std::vector<pid_t> keeper;
     for (int tries = 0; tries < 2000; ++tries, usleep(10'000)) {
         keeper = children_of(agent);

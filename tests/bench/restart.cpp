@@ -91,7 +91,11 @@ std::vector<double> restarts(std::vector<std::string> command, const std::string
     const int keep = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
     Lines lines(keep);
     for (const auto& word : {self, std::string("--worker"), fifo}) command.push_back(word);
-    const pid_t launcher = start(command);
+    posix_spawn_file_actions_t quiet;
+    posix_spawn_file_actions_init(&quiet);
+    posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
+    const pid_t launcher = start(command, &quiet);
+    posix_spawn_file_actions_destroy(&quiet);
     std::vector<double> took;
     Round round;
     if (launcher > 0 && read_round(lines, 0, workers, round))

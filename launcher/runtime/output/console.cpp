@@ -133,10 +133,11 @@ void Console::switch_off(int error) {
     text_.taken(text_.size());
 }
 
-void Console::give_up_rest() {
+void Console::close() {
     const std::string_view rest = off_ ? std::string_view{} : text_.front();
     dropped_ += static_cast<std::uint64_t>(std::count(rest.begin(), rest.end(), '\n'));
     text_.taken(rest.size());
+    descriptor_.release();
 }
 
 std::string Console::reason() const {

@@ -58,7 +58,7 @@ class Console {
     // The last lines of the job: nothing is pending, or nobody will take it.
     void settle_all() { text_.settle(); }
     [[nodiscard]] bool done() const { return off_ || text_.size() == 0 || watch_.given_up(); }
-    void give_up_rest();
+    void close();  // what is left is counted as dropped
 
     [[nodiscard]] std::size_t waiting_bytes() const { return text_.size(); }
     // Wants to hear when poll_fd() is writable; asks once for each refusal.

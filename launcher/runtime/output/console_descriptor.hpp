@@ -30,6 +30,9 @@ class ConsoleDescriptor {
     // Writes what fits; a file or device may block for as long as its disk does.
     [[nodiscard]] Written write(std::string_view bytes) const;
 
+    // Gives up our own description, so that a reader sees its end; nothing is written afterwards.
+    void release() { own_.close(); }
+
     // Was closed when we came.
     [[nodiscard]] bool closed() const { return kind_ == Kind::closed; }
     [[nodiscard]] bool is_terminal() const { return kind_ == Kind::terminal; }

@@ -109,7 +109,10 @@ void LineCutter::feed(std::string_view bytes, Emit&& emit) {
 
 template <class Emit>
 void LineCutter::take(std::string_view unit, LineEnd kind, Emit&& emit) {
-    const std::size_t mark = kind == LineEnd::none ? 0 : unit.ends_with("\r\n") ? 2 : 1;
+    // The end is not text, nor is a '\r' that may become one.
+    const std::size_t mark = unit.ends_with("\r\n")                         ? 2
+                             : kind != LineEnd::none || unit.back() == '\r' ? 1
+                                                                            : 0;
     cut(unit, unit.size() - mark, emit);
     if (kind != LineEnd::none && carry_.empty()) {
         emit(unit, last_end_ = kind);

@@ -78,7 +78,7 @@ void RelayLoop::run() {
         serve_consoles();
         beats_.fetch_add(1, std::memory_order_relaxed);
     }
-    for (const auto& console : consoles_) console->give_up_rest();
+    for (const auto& console : consoles_) console->close();
     workers_.clear();
     release_unused_files();
 }

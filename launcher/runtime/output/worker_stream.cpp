@@ -123,7 +123,7 @@ std::string_view WorkerStream::prefix_now() {
 }
 
 void WorkerStream::consider_growth(std::size_t got, PipeGrowth& growth) {
-    if (got < pipe_size_) {
+    if (got < pipe_size_ / 2) {
         full_reads_ = 0;
         return;
     }
