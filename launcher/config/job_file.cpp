@@ -67,7 +67,9 @@ class Parser {
         } catch (const Problem& problem) {
             file_.problems.push_back(problem.words);
         } catch (const YAML::Exception& error) {
-            file_.problems.push_back(at(error.mark) + ": " + error.msg);
+            const bool open_quote = error.msg == YAML::ErrorMsg::DOC_IN_SCALAR;
+            file_.problems.push_back(at(error.mark) + ": this is not YAML: " +
+                                     (open_quote ? "a quote is never closed" : error.msg));
         } catch (const std::exception& error) {
             file_.problems.push_back(name_ + ": " + error.what());
         }

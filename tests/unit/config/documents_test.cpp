@@ -62,9 +62,7 @@ std::string roff(std::string_view text) {
 }
 
 std::string sentence(std::string_view text) {
-    std::string words(text);
-    words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
-    return words.ends_with('.') ? words : words + ".";
+    return std::string(text).append(text.ends_with('.') ? "" : ".");
 }
 
 std::string man_entry(const Option& option) {
