@@ -77,7 +77,7 @@ void Agent::on(const RoundGranted& grant, TimePoint now) {
     if (phase_ != Phase::idle || grant.round <= grant_.round) return;
     grant_ = grant;
     round_gone_said_ = false;
-    if (stop_) return;  // it crossed our Leave; StopRound follows
+    if (stop_ || own_end_) return;  // it crossed our goodbye; StopRound follows
     reported_ = succeeded_ = healthy_said_ = false;
     round_began_ = now;
     rules_.group.first_rank = grant.first_rank;

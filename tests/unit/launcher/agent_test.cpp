@@ -248,6 +248,14 @@ TEST_CASE("a shell that fails between rounds waits for the verdict, but not for 
     CHECK(one<Finish>(early.feed(ShellFailed{71, "no socket"})).exit_code == 71);
 }
 
+TEST_CASE("a grant that crosses the report of a failed shell starts nothing") {
+    AgentStory story(1);
+    (void)story.join();
+    (void)story.feed(ShellFailed{71, "no socket"});
+    CHECK(story.begin_round(1).empty());
+    CHECK(one<Finish>(story.wait(500ms)).exit_code == 71);
+}
+
 TEST_CASE("a verdict that comes while workers live is kept until they are gone") {
     AgentStory story(1);
     story.running();

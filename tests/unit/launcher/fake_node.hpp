@@ -43,6 +43,11 @@ class FakeNode {
         if (const auto* exit = std::get_if<WorkerExited>(&event)) living_.erase(exit->local_rank);
         return event;
     }
+    // The keeper is gone: everything is dead, and nobody reports it.
+    void die() {
+        living_.clear();
+        future_.clear();
+    }
     [[nodiscard]] const std::set<int>& living() const { return living_; }
     [[nodiscard]] bool stuck() const { return stuck_; }
 
