@@ -67,6 +67,9 @@ auto fields(Is<Stuck> auto& m) {
 auto fields(Is<Inspected> auto& m) {
     return std::tie(m.round, m.local_rank, m.words);
 }
+auto fields(Is<Suspended> auto&) {
+    return std::tie();
+}
 
 // --- one value, written -------------------------------------------------------------------------
 void write(ByteWriter& out, bool value) {

@@ -53,7 +53,7 @@ struct Inspect {  // what is this worker doing? state, wait channel, kernel stac
     int local_rank = 0;
 };
 // SIGSTOP / SIGCONT to every tree; a terminal that a worker owns is handed back / given again. The
-// workers' own stops that this causes are not reported.
+// workers' own stops that this causes are not reported. A stop is answered by Suspended.
 struct Suspend {
     bool stop = true;
 };
@@ -111,8 +111,9 @@ struct Inspected {
     int local_rank = 0;
     std::string words;
 };
+struct Suspended {};  // every tree has its SIGSTOP, the terminal is handed back
 using FromKeeper = std::variant<Spawned, NotSpawned, Exited, StoppedOrContinued, LeftBehind,
-                                RoundClear, Stuck, Inspected>;
+                                RoundClear, Stuck, Inspected, Suspended>;
 
 [[nodiscard]] std::string encode(const ToKeeper& message);  // whole frame
 [[nodiscard]] std::string encode(const FromKeeper& message);

@@ -21,7 +21,6 @@ using boost::system::error_code;
 
 constexpr auto drain_patience = std::chrono::seconds(3);
 constexpr auto keeper_patience = std::chrono::seconds(2);
-constexpr auto flush_patience = std::chrono::milliseconds(500);
 constexpr int descendants_patience_ms = 5000;
 
 // Helpers of a killed worker (Python's resource tracker) clean up when it is gone; then they are
@@ -342,10 +341,20 @@ void AgentRunner::act(const EndRound&) {
     publish_status("waiting");
 }
 
-// The workers' stop must be on its way before ddrun stops, and nothing runs here until SIGCONT.
+// The workers stop first: what they still print would come after the shell's prompt, and the
+// terminal must be back with ddrun's own process group.
 void AgentRunner::act(const SuspendSelf&) {
-    keeper_.flush(flush_patience);
-    ::raise(SIGSTOP);
+    if (suspends_under_way_ > 0 && !keeper_lost_) {
+        suspend_self_ = true;
+    } else {
+        ::raise(SIGSTOP);
+    }
+}
+
+void AgentRunner::on(const keeper::Suspended&) {
+    if (--suspends_under_way_ == 0 && std::exchange(suspend_self_, false)) {
+        ::raise(SIGSTOP);
+    }
 }
 
 void AgentRunner::act(const Finish& action) {
@@ -411,6 +420,7 @@ void AgentRunner::act(const Note& action) {
 }
 
 void AgentRunner::act(const SuspendWorkers& action) {
+    suspends_under_way_ += action.stop ? 1 : 0;
     keeper_.send(keeper::Suspend{action.stop});
 }
 

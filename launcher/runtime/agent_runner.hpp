@@ -61,6 +61,7 @@ class AgentRunner {
     void on(const keeper::RoundClear& message);
     void on(const keeper::Stuck& message);
     void on(const keeper::Inspected& message);
+    void on(const keeper::Suspended& message);
 
     // Events wait in a queue, so that one made while acting is handled after the act.
     void happen(Event event);
@@ -130,7 +131,9 @@ class AgentRunner {
     MemoryCounters memory_at_start_;
     TimePoint round_began_{};
     int last_round_ = 0;
-    int started_ = 0;                   // workers of this round that run or ran
+    int started_ = 0;  // workers of this round that run or ran
+    int suspends_under_way_ = 0;
+    bool suspend_self_ = false;         // as soon as they are answered
     std::optional<int> keeper_status_;  // raw, when it ended by itself
     bool keeper_lost_ = false;
     std::optional<Finish> finish_;

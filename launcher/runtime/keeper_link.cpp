@@ -1,7 +1,6 @@
 #include "launcher/runtime/keeper_link.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -114,15 +113,6 @@ void KeeperLink::wait_writable() {
                                    write_all();
                                }
                            });
-}
-
-void KeeperLink::flush(std::chrono::milliseconds limit) {
-    const auto rounds = limit / std::chrono::milliseconds(10);
-    for (auto i = rounds; i > 0 && (current_ || !waiting_.empty()) && !lost_; --i) {
-        pollfd ready{descriptor_.native_handle(), POLLOUT, 0};
-        (void)::poll(&ready, 1, 10);
-        write_all();
-    }
 }
 
 void KeeperLink::wait_readable() {

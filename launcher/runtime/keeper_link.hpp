@@ -8,7 +8,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 
-#include <chrono>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -39,8 +38,6 @@ class KeeperLink {
 
     void send(const keeper::ToKeeper& message);
     void send(Producer producer);
-    // Blocks until everything is handed to the kernel, at most `limit`.
-    void flush(std::chrono::milliseconds limit);
 
     [[nodiscard]] int pid() const { return process_.pid; }
 

@@ -124,7 +124,7 @@ TEST_CASE("LOG-6: -r 10:1 with two digits redirects that rank only") {
 }
 
 TEST_CASE("a filter hides ranks from the console but not the tail of the culprit") {
-    const auto end = run(shell(4, "echo hello; [ $RANK = 3 ] && { echo WHY >&2; exit 3; }; sleep 99",
+    const auto end = run(shell(4, "echo hello; [ $RANK = 3 ] && { sleep 0.5; echo WHY >&2; exit 3; }; sleep 99",
                                {"--ranks-filter=0-1"}), 10s);
     CHECK(end.code == 3);
     CHECK(has(end.output, "[0] hello"));

@@ -20,7 +20,7 @@ Invocation shell(int workers, const std::string& script, std::vector<std::string
 }  // namespace
 
 TEST_CASE("RST-1: max-restarts is exactly that many restarts, each shown") {
-    const auto end = run(shell(2, "[ $RANK = 0 ] && echo attempt $TORCHELASTIC_RESTART_COUNT; exit 1",
+    const auto end = run(shell(2, "[ $RANK = 0 ] && echo attempt $TORCHELASTIC_RESTART_COUNT && exit 1; sleep 9",
                                {"--max-restarts=2", "--restart-backoff=0"}), 20s);
     CHECK(end.code == 1);
     CHECK(has(end.output, "attempt 2"));

@@ -134,9 +134,8 @@ void Console::switch_off(int error) {
 }
 
 void Console::close() {
-    const std::string_view rest = off_ ? std::string_view{} : text_.front();
-    dropped_ += static_cast<std::uint64_t>(std::count(rest.begin(), rest.end(), '\n'));
-    text_.taken(rest.size());
+    dropped_ += text_.lines();
+    text_.taken(text_.size());
     descriptor_.release();
 }
 
@@ -150,7 +149,9 @@ std::string Console::reason() const {
 
 std::optional<std::string> Console::loss() const {
     std::string words;
-    if (dropped_ > 0) words = lines_word(dropped_) + " dropped (" + reason() + ")";
+    // Nobody takes what waits here; whoever asks now should know it as lost.
+    const auto lost = dropped_ + (watch_.given_up() ? text_.lines() : 0);
+    if (lost > 0) words = lines_word(lost) + " dropped (" + reason() + ")";
     if (off_ && !descriptor_.closed()) {
         if (!words.empty()) words += ", then ";
         words += std::string("switched off (") + std::strerror(error_) + ")";

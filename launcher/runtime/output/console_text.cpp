@@ -84,6 +84,11 @@ std::string_view ConsoleText::front() {
     return {bytes_.get() + start_, size_};
 }
 
+std::uint64_t ConsoleText::lines() const {
+    const char* from = bytes_.get() + start_;
+    return static_cast<std::uint64_t>(std::count(from, from + size_, '\n'));
+}
+
 void ConsoleText::taken(std::size_t bytes) {
     start_ += bytes;
     size_ -= bytes;

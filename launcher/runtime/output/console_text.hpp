@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -36,6 +37,7 @@ class ConsoleText {
     void taken(std::size_t bytes);
 
     [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] std::uint64_t lines() const;  // that end in what waits
     // From the limit on until half of it is gone, so that a slow reader costs few wake-ups.
     [[nodiscard]] bool full() const { return full_; }
     [[nodiscard]] std::size_t room() const { return size_ < limit_ ? limit_ - size_ : 0; }
