@@ -22,6 +22,12 @@ std::string reason_of(const WorkerRecord& worker) {
     return "ddrun forwarded " + name + " and the worker has no handler for it";
 }
 
+// A worker's own words inside a sentence.
+std::string in_brackets(const std::string& words) {
+    const auto lines = lines_of(words);
+    return lines.empty() ? std::string() : " (" + plain_text(lines.front()) + ")";
+}
+
 Cause cause(CauseKind kind, int exit_code, WorkerFailure failure, std::string words) {
     Cause result;
     result.kind = kind;
@@ -60,7 +66,7 @@ Cause cause_of_failure(const WorkerRecord& worker, TimePoint now) {
     auto words = "rank " + std::to_string(worker.rank) + ": " + failure.status.describe();
     if (failure.blamed_rank >= 0)
         words += " because of rank " + std::to_string(failure.blamed_rank);
-    if (!failure.reason.empty()) words += " (" + failure.reason + ")";
+    words += in_brackets(failure.reason);
     return cause(CauseKind::worker_failed, code, failure, words);
 }
 
@@ -81,7 +87,7 @@ Cause cause_of_refusal(const WorkerRecord& worker, const WorkerNotStarted& event
 Cause cause_of_silent_peer(const WorkerRecord& accused, const WorkerRecord& worker, TimePoint now) {
     auto words = "rank " + std::to_string(accused.rank) + " does not answer: rank " +
                  std::to_string(worker.rank) + " gave up because of it";
-    if (!worker.words.empty()) words += " (" + worker.words + ")";
+    words += in_brackets(worker.words);
     return cause(CauseKind::hang, exit_code::timed_out, failure_of(accused, now), words);
 }
 
@@ -90,11 +96,13 @@ Cause cause_of_early_exit(const WorkerRecord& worker, const std::string& words) 
                  failure_of(worker, worker.ended_at.value_or(TimePoint{})), words);
 }
 
-Cause cause_of_hang(const WorkerRecord& worker, const std::string& words) {
+Cause cause_of_hang(const WorkerRecord& worker, const std::string& words,
+                    const std::vector<std::string>& evidence) {
     WorkerFailure failure;
     failure.rank = worker.rank;
     failure.local_rank = worker.local_rank;
     failure.pid = worker.pid;
+    for (const auto& line : evidence) failure.reason += (failure.reason.empty() ? "" : "\n") + line;
     return cause(CauseKind::hang, exit_code::timed_out, failure, words);
 }
 

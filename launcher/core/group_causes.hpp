@@ -22,7 +22,9 @@ namespace ddrun::launcher {
                                                      const WorkerRecord& worker, TimePoint now);
 [[nodiscard]] rendezvous::Cause cause_of_early_exit(const WorkerRecord& worker,
                                                     const std::string& words);
-[[nodiscard]] rendezvous::Cause cause_of_hang(const WorkerRecord& worker, const std::string& words);
+// `evidence`: what the suspects were doing, a line each.
+[[nodiscard]] rendezvous::Cause cause_of_hang(const WorkerRecord& worker, const std::string& words,
+                                              const std::vector<std::string>& evidence);
 [[nodiscard]] std::string stuck_words(const ProcessStuck& event, int first_rank, Duration patience);
 
 }  // namespace ddrun::launcher

@@ -17,9 +17,9 @@ constexpr int signal_kill = 9;
 class Lines {
   public:
     void add(const std::string& words) {
-        if (!words.empty()) text_ += "ddrun: " + words + "\n";
+        for (const auto& line : lines_of(words)) text_ += "ddrun: " + plain_text(line) + "\n";
     }
-    void quote(const std::string& line) { text_ += "ddrun:   | " + line + "\n"; }
+    void quote(const std::string& line) { text_ += "ddrun:   | " + plain_text(line) + "\n"; }
     [[nodiscard]] std::string text() const { return text_; }
 
   private:
@@ -85,7 +85,7 @@ void add_root_cause(Lines& lines, const Cause& cause, const SummaryFacts& facts)
             words += ", because of rank " + std::to_string(cause.failure.blamed_rank);
     }
     lines.add(words);
-    lines.add(cause.kind == CauseKind::worker_failed ? cause.failure.reason : std::string());
+    lines.add(cause.failure.reason);
     if (!facts.stderr_tail.empty()) lines.add("its last lines:");
     for (const auto& line : facts.stderr_tail) lines.quote(line);
 }

@@ -19,7 +19,45 @@ std::string short_number(double value) {
     return number_text(tenths / 10, std::fmod(tenths, 10) == 0 ? 0 : 1);
 }
 
+bool is_control(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\t') || byte == 0x7f;
+}
+
+// The end of the control sequence that begins with the escape character at `at`.
+std::size_t end_of_sequence(const std::string& text, std::size_t at) {
+    constexpr char escape_bracket = '[';
+    if (at + 1 >= text.size() || text[at + 1] != escape_bracket)
+        return std::min(at + 2, text.size());
+    for (std::size_t i = at + 2; i < text.size(); ++i) {
+        if (text[i] >= '@' && text[i] <= '~') return i + 1;
+    }
+    return text.size();
+}
+
 }  // namespace
+
+std::string plain_text(const std::string& line) {
+    const auto visible = line.substr(0, line.find_last_not_of("\r\n") + 1);
+    constexpr char escape = '\x1b';
+    std::string text;
+    for (std::size_t at = visible.rfind('\r') + 1; at < visible.size();) {
+        const char c = visible[at];
+        if (c != escape && !is_control(c)) text += c;
+        at = c == escape ? end_of_sequence(visible, at) : at + 1;
+    }
+    return text;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto end = std::min(text.find('\n', at), text.size());
+        lines.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return lines;
+}
 
 std::string number_ranges(std::vector<int> numbers) {
     std::sort(numbers.begin(), numbers.end());

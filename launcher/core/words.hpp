@@ -20,6 +20,13 @@ namespace ddrun::launcher {
 // "64 MiB", "1.5 GiB".
 [[nodiscard]] std::string size_text(std::int64_t bytes);
 
+// One line of a worker's output as plain text: what a terminal would still show after its carriage
+// returns, without colours and other control sequences.
+[[nodiscard]] std::string plain_text(const std::string& line);
+
+// `text` cut at its line ends.
+[[nodiscard]] std::vector<std::string> lines_of(const std::string& text);
+
 // "1 worker", "3 workers".
 [[nodiscard]] std::string counted(std::size_t count, const std::string& noun);
 

@@ -69,8 +69,7 @@ void WorkerGroup::fail_hung(TimePoint now) {
     if (hang_.last_step(first) >= 0)
         words += ", last step " + std::to_string(hang_.last_step(first));
     if (hang_.is_stopped(first)) words += ", stopped by a signal";
-    for (const auto& line : evidence_) words += "; " + line;
-    fail(cause_of_hang(*find(first), words), now);
+    fail(cause_of_hang(*find(first), words, evidence_), now);
 }
 
 void WorkerGroup::fail_early_exit(TimePoint now) {

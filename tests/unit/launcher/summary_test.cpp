@@ -245,6 +245,16 @@ TEST_CASE("LIFE-8, LIFE-11: a hang and an early exit are named by kind and rank"
     }
 }
 
+TEST_CASE("words of several lines and colours stay inside the summary") {
+    auto finish = failure(1, 2, exited(3));
+    finish.cause->failure.reason = "rank 1: sleeping\nkernel stack: do_wait";
+    auto known = facts();
+    known.stderr_tail = {"\x1b[31mred\x1b[0m", "10%\r100%"};
+    const auto text = render_summary(finish, known);
+    CHECK(contains(text, "ddrun: rank 1: sleeping\nddrun: kernel stack: do_wait\n"));
+    CHECK(contains(text, "ddrun:   | red\nddrun:   | 100%\n"));
+}
+
 TEST_CASE("the keeper's death and an unfit node are told in their own words") {
     for (const auto kind : {CauseKind::keeper_lost, CauseKind::node_unfit}) {
         auto finish = failure(0, 2, exited(0));

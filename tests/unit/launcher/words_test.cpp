@@ -33,6 +33,22 @@ TEST_CASE("sizes are written in binary units") {
     CHECK(size_text(3LL << 29) == "1.5 GiB");
 }
 
+TEST_CASE("a worker's line as plain text: no colours, the last state of a progress bar") {
+    CHECK(plain_text("plain ü text\twith tab") == "plain ü text\twith tab");
+    CHECK(plain_text("\x1b[1;31mError\x1b[0m: x") == "Error: x");
+    CHECK(plain_text(" 10%\r 50%\r100%\r") == "100%");
+    CHECK(plain_text("bell\a, cut \x1b[31") == "bell, cut ");
+    CHECK(plain_text("odd \x1b") == "odd ");
+    CHECK(plain_text("").empty());
+    CHECK(plain_text("\r\n").empty());
+}
+
+TEST_CASE("text is cut at its line ends") {
+    CHECK(lines_of("").empty());
+    CHECK(lines_of("a") == std::vector<std::string>{"a"});
+    CHECK(lines_of("a\n\nb\n") == std::vector<std::string>{"a", "", "b"});
+}
+
 TEST_CASE("counts agree with their noun") {
     CHECK(counted(1, "worker") == "1 worker");
     CHECK(counted(0, "worker") == "0 workers");
