@@ -222,6 +222,7 @@ void KeeperLoop::obey(const Suspend& order) {
         if (fresh.empty()) break;
         signal_descendants(spawning_.keeper, fresh, order.stop ? SIGSTOP : SIGCONT);
     }
+    if (order.stop) tell(Suspended{});
 }
 
 void KeeperLoop::obey(const Remove& order) {
