@@ -78,7 +78,7 @@ std::string headline(const Cause& cause, const SummaryFacts& facts) {
 
 void add_root_cause(Lines& lines, const Cause& cause, const SummaryFacts& facts) {
     if (!names_a_worker(cause.kind)) return;
-    auto words = "root cause: " + place_of(cause);
+    auto words = (cause.kind == CauseKind::hang ? "suspect: " : "root cause: ") + place_of(cause);
     if (cause.kind == CauseKind::worker_failed) {
         words += ": " + cause.failure.status.describe() + " after " + duration_text(facts.uptime);
         if (cause.failure.blamed_rank >= 0)

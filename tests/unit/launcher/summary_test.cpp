@@ -239,7 +239,8 @@ TEST_CASE("LIFE-8, LIFE-11: a hang and an early exit are named by kind and rank"
         finish.cause->words = "rank 2 did something";
         const auto text = render_summary(finish, facts());
         CHECK(contains(text, "rank 2 did something"));
-        CHECK(contains(text, "root cause: node n0 rank 2 (local 2) pid 102\n"));
+        const std::string who = kind == CauseKind::hang ? "suspect" : "root cause";
+        CHECK(contains(text, who + ": node n0 rank 2 (local 2) pid 102\n"));
         CHECK_FALSE(contains(text, "exit code 0 after"));
         CHECK_FALSE(hint_in(text).empty());
     }
