@@ -18,6 +18,15 @@ int fail(const std::exception& error, int exit_code) {
     return exit_code;
 }
 
+// Wrong flags stay wrong: under ddrun, the agent is told not to start this again.
+int refuse(const train_gpt::SetupError& error) {
+    try {
+        ddrun::Worker::from_environment().never_retry(error.what());
+    } catch (const ddrun::Error&) {
+        return fail(error, usage_exit_code);
+    }
+}
+
 void train(const train_gpt::Arguments& arguments) {
     train_gpt::use_one_blas_thread();
     auto worker = ddrun::Worker::from_environment();
@@ -35,7 +44,7 @@ int main(int argc, char** argv) {
     try {
         arguments = train_gpt::parse_arguments(std::span<const char* const>(argv, argc).subspan(1));
     } catch (const train_gpt::SetupError& error) {
-        return fail(error, usage_exit_code);
+        return refuse(error);
     }
     if (arguments.help) {
         std::fputs(train_gpt::usage_text().c_str(), stdout);
