@@ -64,7 +64,14 @@ std::size_t Console::room() const {
 void Console::flush(TimePoint now) {
     if (off_ || (retry_at_ && now < *retry_at_)) return;
     retry_at_.reset();
-    if (gap_due_ && !text_.full()) mark_gap();
+    write_out(now);
+    // Before any new line: streams wait as long as the text is full.
+    if (!gap_due_ || text_.full()) return;
+    mark_gap();
+    write_out(now);
+}
+
+void Console::write_out(TimePoint now) {
     const std::string_view bytes = text_.front();
     if (bytes.empty()) return;
     const auto written = descriptor_.write(bytes);

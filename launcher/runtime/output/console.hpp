@@ -73,6 +73,7 @@ class Console {
   private:
     [[nodiscard]] bool refuses() const { return off_ || (text_.full() && watch_.given_up()); }
     void drop() { dropped_ += off_ ? 0 : 1; }
+    void write_out(TimePoint now);
     void learn(ReaderWatch::Change change);
     void switch_off(int error);
     void mark_gap();

@@ -32,24 +32,30 @@ int checked(int fd, const char* what) {
     return fd;
 }
 
+// Consoles first: if one is closed, a new descriptor could take its number.
+std::vector<std::unique_ptr<Console>> open_consoles(const RelayOptions& options) {
+    const bool shared = ConsoleDescriptor::same_target(options.console_out, options.console_err);
+    std::vector<std::unique_ptr<Console>> consoles;
+    ConsoleOptions console{options.console_out, shared ? "console" : "stdout",
+                           options.console_buffer, options.reader_patience,
+                           understands_erase_line()};
+    consoles.push_back(std::make_unique<Console>(console));
+    if (shared) return consoles;
+    console.fd = options.console_err;
+    console.name = "stderr";
+    consoles.push_back(std::make_unique<Console>(console));
+    return consoles;
+}
+
 }  // namespace
 
 RelayLoop::RelayLoop(const RelayOptions& options, RelayCallbacks callbacks)
     : options_(options),
       callbacks_(std::move(callbacks)),
+      consoles_(open_consoles(options)),
       epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "output thread: epoll_create1")),
       wake_(checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "output thread: eventfd")),
       read_buffer_(new char[read_bytes]) {
-    const bool shared = ConsoleDescriptor::same_target(options.console_out, options.console_err);
-    ConsoleOptions console{options.console_out, shared ? "console" : "stdout",
-                           options.console_buffer, options.reader_patience,
-                           understands_erase_line()};
-    consoles_.push_back(std::make_unique<Console>(console));
-    if (!shared) {
-        console.fd = options.console_err;
-        console.name = "stderr";
-        consoles_.push_back(std::make_unique<Console>(console));
-    }
     epoll_event event{EPOLLIN, {.ptr = &wake_}};
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
     for (const auto& each : consoles_) {
@@ -238,7 +244,7 @@ bool RelayLoop::serve(Source& source) {
             return false;
         case WorkerStream::Read::State::ended:
             source.owed = 0;
-            source.close();
+            source.close(now_);
             return false;
     }
     return false;
@@ -263,7 +269,7 @@ void RelayLoop::close_ended() {
 bool RelayLoop::close_if_due(Worker& worker) {
     bool closed = true;
     for (Source* source : worker.sources()) {
-        if (source->open() && now_ >= *worker.close_at && source->owed == 0) source->close();
+        if (source->open() && now_ >= *worker.close_at && source->owed == 0) source->close(now_);
         closed = closed && !source->open();
     }
     return closed;

@@ -101,10 +101,10 @@ class RelayLoop {
 
     RelayOptions options_;
     RelayCallbacks callbacks_;
+    // stdout, stderr; one when both lead to one place.
+    std::vector<std::unique_ptr<Console>> consoles_;
     Descriptor epoll_;
     Descriptor wake_;
-    std::vector<std::unique_ptr<Console>>
-        consoles_;  // stdout, stderr; one when both lead to one place
     std::unique_ptr<char[]> read_buffer_;
 
     std::map<Key, std::unique_ptr<Worker>> workers_;

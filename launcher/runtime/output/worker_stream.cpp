@@ -49,12 +49,13 @@ WorkerStream::Read WorkerStream::read(std::span<char> buffer, TimePoint now, Pip
     return {got == buffer.size() ? Read::State::all_asked : Read::State::less, got};
 }
 
-void WorkerStream::close() {
+void WorkerStream::close(TimePoint now) {
     if (!pipe_.open()) return;
     pipe_.close();
     if (!needs_lines()) return;
     const std::string_view prefix = prefix_now();
     cutter_.flush([&](std::string_view unit, LineEnd end) { emit(unit, end, prefix); });
+    write_duplicates(now);
     if (console_) console_->settle(owner_);
 }
 
@@ -81,10 +82,14 @@ void WorkerStream::pass_on(std::string_view bytes, TimePoint now) {
     cutter_.feed(bytes, [&](std::string_view unit, LineEnd end) { emit(unit, end, prefix); });
     if (console_ && cutter_.unfinished_is_progress())
         console_->preview(owner_, prefix, cutter_.unfinished());
-    if (!duplicated_.empty()) {
-        sinks_.duplicates->write(duplicated_, now);
-        duplicated_.clear();
-    }
+    write_duplicates(now);
+}
+
+// One write for all of a read, so that lines of several streams do not mix in the shared file.
+void WorkerStream::write_duplicates(TimePoint now) {
+    if (duplicated_.empty()) return;
+    sinks_.duplicates->write(duplicated_, now);
+    duplicated_.clear();
 }
 
 void WorkerStream::emit(std::string_view unit, LineEnd end, std::string_view prefix) {

@@ -47,7 +47,7 @@ class WorkerStream {
     // One read of at most `buffer`, passed on at once.
     [[nodiscard]] Read read(std::span<char> buffer, TimePoint now, PipeGrowth& growth);
     // The unfinished line goes out with a newline; the pipe is closed. Idempotent.
-    void close();
+    void close(TimePoint now);
 
     [[nodiscard]] bool open() const { return pipe_.open(); }
     [[nodiscard]] int fd() const { return pipe_.get(); }
@@ -65,6 +65,7 @@ class WorkerStream {
     void emit(std::string_view unit, LineEnd end, std::string_view prefix);
     void show(std::string_view unit, LineEnd end, std::string_view prefix);
     void collect_duplicate(std::string_view unit, LineEnd end);
+    void write_duplicates(TimePoint now);
     [[nodiscard]] bool needs_lines() const;
     [[nodiscard]] std::string_view prefix_now();
     void consider_growth(std::size_t got, PipeGrowth& growth);
