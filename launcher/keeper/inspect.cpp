@@ -48,18 +48,12 @@ std::string activity(pid_t pid, const std::string& folder, char state) {
     return words;
 }
 
-char state_of_thread(pid_t pid, const std::string& folder) {
-    const std::string line = read_proc_file(pid, folder + "stat", 512);
-    const std::size_t close = line.rfind(')');
-    return close != std::string::npos && close + 2 < line.size() ? line[close + 2] : '?';
-}
-
 std::string threads_line(pid_t pid) {
     const std::vector<pid_t> threads = threads_of(pid);
     std::map<std::string, int> kinds;
     for (std::size_t i = 0; i < std::min(threads.size(), most_threads); ++i) {
         const std::string folder = "task/" + std::to_string(threads[i]) + "/";
-        ++kinds[activity(pid, folder, state_of_thread(pid, folder))];
+        ++kinds[activity(pid, folder, state_of_thread(pid, threads[i]))];
     }
     std::vector<std::pair<int, std::string>> ordered;
     for (const auto& [what, count] : kinds) ordered.emplace_back(count, what);
@@ -93,11 +87,11 @@ std::string kernel_stack(pid_t pid) {
 
 }  // namespace
 
-std::string inspect_process(pid_t pid) {
+std::string inspect_process(pid_t pid, const std::string& command) {
     const auto facts = read_process(pid);
     if (!facts) return std::string("pid ").append(std::to_string(pid)).append(" is gone");
     std::string words("pid ");
-    words.append(std::to_string(pid)).append(" (").append(command_of(pid)).append(") is ");
+    words.append(std::to_string(pid)).append(" (").append(command).append(") is ");
     words += activity(pid, "", facts->state);
     const std::size_t children = children_of(pid).size();
     if (children > 0) words += "; child processes: " + std::to_string(children);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <utility>
 
 // The half of KeeperLoop that deals with processes.
@@ -59,11 +58,13 @@ void KeeperLoop::on_exit(Workers::iterator entry, int status, const rusage& usag
     const std::int64_t at = now_ns();
     Worker worker = std::move(entry->second);
     read_report(worker);
+    unwatch(worker.report);
+    unwatch(worker.handle);
     workers_.erase(entry);
     return_terminal(worker);
     if (worker.failure) {
         tell(NotSpawned{worker.round, worker.local_rank, worker.failure->error_number,
-                        name_of(worker.failure->stage), std::move(worker.path)});
+                        worker.failure->stage, std::move(worker.failure->path)});
     } else {
         tell(Exited{worker.round, worker.local_rank, worker.pid, status, at, usage.ru_maxrss});
         ended_[worker.local_rank] = {worker.round, worker.local_rank, worker.pid,
@@ -81,20 +82,14 @@ void KeeperLoop::on_stop_or_continue(Worker& worker, bool stopped) {
 }
 
 void KeeperLoop::read_report(Worker& worker) {
-    SpawnReport report;
-    while (worker.report) {
-        const ssize_t got = ::read(worker.report.get(), &report, sizeof(report));
-        if (got < 0 && errno == EAGAIN) return;
-        if (got != sizeof(report)) {
-            worker.report.reset();
-            if (!worker.failure) announce(worker);
-        } else if (report.fatal) {
-            worker.failure = report;  // told when the child is reaped: then nothing of it is left
-        } else {
-            worker.refused_binding =
-                std::string(name_of(report.stage)) + ": " + ::strerrordesc_np(report.error_number);
-        }
-    }
+    if (!worker.report) return;
+    SpawnNews news = read_spawn_report(worker.report.get());
+    if (!news.refused_binding.empty()) worker.refused_binding = std::move(news.refused_binding);
+    // Told when the child is reaped: then nothing of it is left.
+    if (news.failure) worker.failure = std::move(news.failure);
+    if (!news.over) return;
+    unwatch(worker.report);
+    if (!worker.failure) announce(worker);
 }
 
 void KeeperLoop::announce(Worker& worker) {
@@ -151,15 +146,16 @@ void KeeperLoop::pursue_clean_ups(Clock::time_point now) {
     });
 }
 
+// Told apart by session: to read a stuck process's environment could get us stuck behind it.
 void KeeperLoop::tell_stuck(std::vector<Stuck> stuck) {
     for (Stuck& one : stuck) {
-        const auto tag = environment_value(one.pid, variable::worker_tag).value_or("");
+        const auto facts = read_process(one.pid);
         for (const auto& [pid, worker] : workers_) {
-            const bool same = pid == one.pid || (!tag.empty() && worker.tag == tag);
-            if (same) one.local_rank = worker.local_rank;
+            if (pid == one.pid) one.command = worker.command;
+            if (facts && facts->session == pid) one.local_rank = worker.local_rank;
         }
         for (const auto& [local_rank, worker] : ended_) {
-            if (!tag.empty() && worker.tag == tag) one.local_rank = local_rank;
+            if (facts && facts->session == worker.pid) one.local_rank = local_rank;
         }
         tell(one);
     }

@@ -80,6 +80,13 @@ void KeeperLoop::watch(int fd, std::uint32_t events, std::uint64_t what) {
     }
 }
 
+// Closing is not enough: a child between its fork and its exec may hold a copy, and the events
+// would go on.
+void KeeperLoop::unwatch(UniqueFd& fd) {
+    if (fd) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd.get(), nullptr);
+    fd.reset();
+}
+
 int KeeperLoop::wait_ms() const {
     if (more_to_reap_) return 0;
     auto next = Clock::time_point::max();
@@ -115,11 +122,9 @@ void KeeperLoop::advance(Clock::time_point now) {
 
 // --- the agent ----------------------------------------------------------------------------------
 void KeeperLoop::read_link(std::uint32_t events) {
-    const bool hung_up = (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0;
-    std::vector<std::string> bodies;
+    const bool hung_up = (events & (EPOLLHUP | EPOLLRDHUP)) != 0;
     do {
-        bodies = link_.receive();
-        for (const std::string& body : bodies) {
+        for (const std::string& body : link_.receive()) {
             const auto message = decode_to_keeper(body);
             if (!message) {
                 end_ = End::agent_gone;
@@ -130,7 +135,7 @@ void KeeperLoop::read_link(std::uint32_t events) {
                                  std::holds_alternative<Quit>(*message);
             if (matters) std::visit([this](const auto& order) { obey(order); }, *message);
         }
-    } while (hung_up && !bodies.empty() && !link_.closed());
+    } while (hung_up && !link_.closed());
     if ((hung_up || link_.closed()) && !end_) end_ = End::agent_gone;
 }
 
@@ -155,7 +160,8 @@ void KeeperLoop::obey(const Spawn& order) {
     if (!ended_.empty() && ended_.begin()->second.round != order.round) ended_.clear();
     SpawnResult result = spawn_worker(order, streams, spawning_);
     if (result.pid < 0) {
-        tell(result.refused);
+        tell(NotSpawned{order.round, order.plan.local_rank, result.refused.error_number,
+                        std::move(result.refused.stage), ""});
         return;
     }
     childless_ = false;
@@ -165,7 +171,7 @@ void KeeperLoop::obey(const Spawn& order) {
     worker.pid = result.pid;
     const auto tag = order.plan.environment.find(std::string(variable::worker_tag));
     if (tag != order.plan.environment.end()) worker.tag = tag->second;
-    worker.path = std::move(result.path);
+    worker.command = command_line(order.plan.argv);
     worker.report = std::move(result.report);
     worker.terminal = std::move(result.terminal);
     worker.handle = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, worker.pid, 0)));
@@ -203,7 +209,7 @@ void KeeperLoop::obey(const Inspect& order) {
     Inspected answer{order.round, order.local_rank, "has ended"};
     for (const auto& [pid, worker] : workers_) {
         const bool meant = worker.round == order.round && worker.local_rank == order.local_rank;
-        if (meant) answer.words = inspect_process(pid);
+        if (meant) answer.words = inspect_process(pid, worker.command);
     }
     tell(answer);
 }

@@ -39,11 +39,11 @@ class KeeperLoop {
         int local_rank = 0;
         pid_t pid = 0;
         std::string tag;
-        std::string path;
+        std::string command;
         UniqueFd handle;  // pidfd
-        UniqueFd report;  // see SpawnReport; closed once the exec happened or failed
+        UniqueFd report;  // see spawn.hpp; closed once the exec happened or failed
         UniqueFd terminal;
-        std::optional<SpawnReport> failure;
+        std::optional<SpawnFailure> failure;
         std::string refused_binding;
         bool stop_was_told = false;
     };
@@ -51,6 +51,7 @@ class KeeperLoop {
 
     // --- the wait
     void watch(int fd, std::uint32_t events, std::uint64_t what);
+    void unwatch(UniqueFd& fd);  // and closes it
     [[nodiscard]] int wait_ms() const;
     void handle(std::uint64_t what, std::uint32_t events);
     void advance(Clock::time_point now);

@@ -17,6 +17,7 @@ constexpr std::size_t stat_limit = 1024;
 constexpr std::size_t children_limit = 1u << 20;
 constexpr std::size_t environment_limit = 8u << 20;
 constexpr std::size_t chunk_bytes = 4096;
+constexpr std::size_t command_limit = 120;
 
 std::string read_file(const std::string& path, std::size_t limit) {
     std::string content;
@@ -52,6 +53,29 @@ std::vector<pid_t> numbered_entries(const std::string& directory) {
 
 std::string path_of(pid_t pid, std::string_view file) {
     return "/proc/" + std::to_string(pid) + "/" + std::string(file);
+}
+
+// Arguments with a NUL after each, as in /proc/PID/cmdline, for people.
+std::string printable(std::string arguments) {
+    arguments.resize(std::min(arguments.size(), command_limit));
+    while (!arguments.empty() && arguments.back() == '\0') arguments.pop_back();
+    for (char& byte : arguments) {
+        if (static_cast<unsigned char>(byte) < ' ') byte = ' ';
+    }
+    return arguments;
+}
+
+char state_in(const std::string& stat_line) {
+    const std::size_t close = stat_line.rfind(')');
+    return close != std::string::npos && close + 2 < stat_line.size() ? stat_line[close + 2] : '?';
+}
+
+// A thread in uninterruptible sleep may have locked the process's memory map; whoever reads
+// arguments or environment then waits with it.
+bool may_hold_its_memory(pid_t pid) {
+    const std::vector<pid_t> threads = threads_of(pid);
+    return std::any_of(threads.begin(), threads.end(),
+                       [&](pid_t thread) { return state_of_thread(pid, thread) == 'D'; });
 }
 
 bool kernel_lists_children() {
@@ -112,22 +136,32 @@ std::vector<pid_t> all_processes() {
     return numbered_entries("/proc");
 }
 
+char state_of_thread(pid_t pid, pid_t thread) {
+    return state_in(read_proc_file(pid, "task/" + std::to_string(thread) + "/stat", stat_limit));
+}
+
 std::vector<pid_t> threads_of(pid_t pid) {
     return numbered_entries(path_of(pid, "task"));
 }
 
-std::string command_of(pid_t pid, std::size_t limit) {
-    std::string command = read_proc_file(pid, "cmdline", limit);
-    while (!command.empty() && command.back() == '\0') command.pop_back();
-    for (char& byte : command) {
-        if (static_cast<unsigned char>(byte) < ' ') byte = ' ';
+std::string command_line(const std::vector<std::string>& arguments) {
+    std::string joined;
+    for (const std::string& argument : arguments) {
+        if (joined.size() < command_limit) joined.append(argument).push_back('\0');
     }
-    if (!command.empty()) return command;
+    return printable(std::move(joined));
+}
+
+std::string command_of(pid_t pid) {
     const auto facts = read_process(pid);
-    return facts ? "[" + facts->name + "]" : "";
+    if (!facts) return "";
+    std::string command =
+        may_hold_its_memory(pid) ? "" : printable(read_proc_file(pid, "cmdline", command_limit));
+    return command.empty() ? "[" + facts->name + "]" : command;
 }
 
 std::optional<std::string> environment_value(pid_t pid, std::string_view name) {
+    if (may_hold_its_memory(pid)) return std::nullopt;
     const std::string block = read_proc_file(pid, "environ", environment_limit);
     std::string_view rest = block;
     while (!rest.empty()) {

@@ -31,10 +31,15 @@ struct ProcessFacts {
 // Threads of a process, by number.
 [[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
 
-// "sleep 999": arguments joined by blanks and cut to `limit` bytes; "[name]" when there are none.
-[[nodiscard]] std::string command_of(pid_t pid, std::size_t limit = 120);
+// As in /proc/PID/stat; '?' when the thread is gone.
+[[nodiscard]] char state_of_thread(pid_t pid, pid_t thread);
 
-// Value of a variable in the environment the process was started with.
+// "sleep 999": arguments joined by blanks and cut; "[name]" when there are none, or when one of its
+// threads is in uninterruptible sleep (state D), where reading could wait as long as it does.
+[[nodiscard]] std::string command_of(pid_t pid);
+[[nodiscard]] std::string command_line(const std::vector<std::string>& arguments);
+
+// Value of a variable in the environment the process was started with; none in state D, as above.
 [[nodiscard]] std::optional<std::string> environment_value(pid_t pid, std::string_view name);
 
 // At most `limit` bytes of /proc/PID/FILE; "" when it cannot be read.

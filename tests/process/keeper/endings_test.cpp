@@ -310,7 +310,8 @@ TEST_CASE("Inspect says where a worker sleeps and what its threads do") {
     REQUIRE(eventually([&] { return read_process(worker)->state == 'S'; }));
     agent.send(Inspect{1, 0});
     const std::string words = agent.expect<Inspected>().words;
-    CHECK(words.find("pid " + std::to_string(worker) + " (sleep 999) is sleeping") == 0);
+    CHECK(words.find("pid " + std::to_string(worker) +
+                     " (/bin/sh -c echo ready; exec sleep 999) is sleeping") == 0);
     agent.send(Inspect{1, 7});
     CHECK(agent.expect<Inspected>().words == "has ended");
 }
