@@ -66,8 +66,7 @@ void Agent::on(const Started&, TimePoint) {
     out_.push_back(Say{rules_.join});
 }
 
-// --- what the coordinator says
-// ----------------------------------------------------------------------
+// --- what the coordinator says -------------------------------------------------------------------
 
 void Agent::on(const rendezvous::FromCoordinator& event, TimePoint now) {
     std::visit([&](const auto& message) { on(message, now); }, event);
@@ -134,8 +133,7 @@ void Agent::note_attempt(const StopRound& stop, TimePoint now) {
     out_.push_back(GroupAction{Note{words, true}});
 }
 
-// --- what breaks around the workers
-// ---------------------------------------------------------------------
+// --- what breaks around the workers --------------------------------------------------------------
 
 void Agent::on(const KeeperLost& event, TimePoint now) {
     const auto cause =
@@ -174,8 +172,7 @@ void Agent::on(const ShellFailed& event, TimePoint now) {
     }
 }
 
-// --- the round's workers
-// -----------------------------------------------------------------------------------
+// --- the round's workers -------------------------------------------------------------------------
 
 void Agent::on(const GroupEvent& event, TimePoint now) {
     if (group_) take(group_->step(event, now), now);
@@ -230,8 +227,7 @@ void Agent::report(Cause cause) {
     out_.push_back(Say{rendezvous::FailureReport{grant_.round, located(std::move(cause))}});
 }
 
-// --- the end
-// -------------------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 void Agent::expect_verdict(Cause otherwise, TimePoint now) {
     own_end_ = OwnEnd{now + verdict_patience, located(std::move(otherwise))};

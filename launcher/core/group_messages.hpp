@@ -111,7 +111,6 @@ using GroupEvent =
 // All of the round, in rank order.
 struct StartWorkers {};
 
-// To their process groups.
 // To end or continue a worker: its whole process group. To pass a signal on: the worker alone, since
 // helpers without a handler for it would die.
 struct SignalWorkers {

@@ -97,27 +97,36 @@ std::string restarts_words(const Finish& finish, const SummaryFacts& facts) {
            (finish.why_no_restart.empty() ? "" : "; no other one: " + finish.why_no_restart);
 }
 
-// --- the other ranks, many of them in few lines
-// -----------------------------------------------------
+// --- the other ranks, many of them in few lines ---
 
 bool is_the_cause(const WorkerRecord& worker, const Cause& cause) {
     return names_a_worker(cause.kind) && worker.rank == cause.failure.rank;
 }
 
-// What became of a worker that is not the cause; empty: nothing worth a line.
-std::string fate_of(const WorkerRecord& worker, const Finish& finish) {
-    if (worker.killed_after_grace)
-        return "killed after " + duration_text(finish.shutdown_timeout) + " grace";
-    if (worker.signal_sent == signal_kill) return "killed by ddrun (SIGKILL)";
-    if (worker.signal_sent != 0)
-        return "stopped by ddrun (" + signal_name(worker.signal_sent) + ")";
-    if (!worker.status) return "never ran";
-    if (worker.status->succeeded()) return "finished before (exit code 0)";
-    if (worker.blamed_rank >= 0)
-        return "gave up because of rank " + std::to_string(worker.blamed_rank);
-    const bool was_second = names_a_worker(finish.cause->kind);
-    return (was_second ? "failed after it (" : "ended by itself (") + worker.status->describe() +
-           ")";
+// What became of a worker that is not the cause. Own ends come in endless variety, the others do
+// not.
+struct Fate {
+    bool own_end = false;
+    std::string words;
+    auto operator<=>(const Fate&) const = default;
+};
+
+Fate fate_of(const WorkerRecord& worker, const Finish& finish) {
+    if (worker.killed_after_grace) {
+        return {false, "killed after " + duration_text(finish.shutdown_timeout) + " grace"};
+    }
+    if (worker.signal_sent == signal_kill) return {false, "killed by ddrun (SIGKILL)"};
+    if (worker.signal_sent != 0) {
+        return {false, "stopped by ddrun (" + signal_name(worker.signal_sent) + ")"};
+    }
+    if (!worker.status) return {false, "never ran"};
+    if (worker.status->succeeded()) return {false, "finished before (exit code 0)"};
+    const bool is_second = names_a_worker(finish.cause->kind);
+    if (worker.blamed_rank >= 0 && is_second) {
+        return {true, "gave up because of rank " + std::to_string(worker.blamed_rank)};
+    }
+    const std::string how = is_second ? "failed after it (" : "ended by itself (";
+    return {true, how + worker.status->describe() + ")"};
 }
 
 // Where nothing ever ran, or everything died at once, a list of ranks says nothing.
@@ -128,25 +137,23 @@ bool others_matter(const Finish& finish) {
 }
 
 void add_other_ranks(Lines& lines, const Finish& finish) {
-    constexpr std::size_t fates_at_most = 8;
-    std::map<std::string, std::vector<int>> fates;
+    constexpr int own_ends_at_most = 8;
+    std::map<Fate, std::vector<int>> fates;
     for (const auto& worker : finish.workers) {
-        if (!is_the_cause(worker, *finish.cause))
+        if (!is_the_cause(worker, *finish.cause)) {
             fates[fate_of(worker, finish)].push_back(worker.rank);
-    }
-    std::size_t shown = 0;
-    std::vector<int> rest;
-    for (const auto& [fate, ranks] : fates) {
-        const bool always =
-            fate.find("ddrun") != std::string::npos || fate.find("grace") != std::string::npos;
-        if (always || shown < fates_at_most) {
-            lines.add(rank_list(ranks) + " " + fate);
-            ++shown;
-        } else {
-            rest.insert(rest.end(), ranks.begin(), ranks.end());
         }
     }
-    if (!rest.empty()) lines.add(rank_list(rest) + " failed in other ways");
+    int own_ends = 0;
+    std::vector<int> rest;
+    for (const auto& [fate, ranks] : fates) {
+        if (fate.own_end && ++own_ends > own_ends_at_most) {
+            rest.insert(rest.end(), ranks.begin(), ranks.end());
+        } else {
+            lines.add(rank_list(ranks) + " " + fate.words);
+        }
+    }
+    if (!rest.empty()) lines.add(rank_list(rest) + " ended in other ways");
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ WorkerGroup::Actions WorkerGroup::advance_to(TimePoint now) {
             grace_is_over(now);
             break;
         case Phase::clearing:
-            keeper_is_silent();
+            keeper_is_silent(now);
             break;
         case Phase::created:
         case Phase::failed:

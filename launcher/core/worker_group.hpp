@@ -42,7 +42,8 @@ struct WorkerRecord {
     bool running = false;
     std::optional<ExitStatus> status;
     std::optional<TimePoint> ended_at;
-    int signal_sent = 0;  // last signal ddrun sent to end it, before it ended; 0: none
+    int signal_sent = 0;   // the signal of ddrun that ended it, as far as anybody can tell; 0: none
+    int first_signal = 0;  // the first one sent to end it, and when
     std::optional<TimePoint> signalled_at;
     bool killed_after_grace = false;
     int forwarded_signal = 0;  // last USR1, USR2 ... that ddrun passed on; 0: none
@@ -126,10 +127,12 @@ class WorkerGroup {
     void clean_up_leftovers(TimePoint now);
     void node_unfit(const std::string& words, const rendezvous::WorkerFailure& failure);
     void grace_is_over(TimePoint now);
-    void keeper_is_silent();
+    void keeper_is_silent(TimePoint now);
     void look_around(TimePoint now);
     void notice_long_sleep(TimePoint now);
     void wake_workers(TimePoint now);
+    static void note_signal(WorkerRecord& worker, int signal, TimePoint now);
+    static void settle_signals(WorkerRecord& worker);
 
     struct Leftover {
         int local_rank = 0;

@@ -38,11 +38,7 @@ void WorkerGroup::on(const WorkerExited& event, TimePoint now) {
     worker->awaited = worker->running = false;
     worker->status = event.status;
     worker->ended_at = now - event.age;
-    // Already dead when we signalled it: that end was its own.
-    if (worker->signalled_at && *worker->ended_at < *worker->signalled_at) {
-        worker->signal_sent = 0;
-        worker->killed_after_grace = false;
-    }
+    settle_signals(*worker);
     hang_.ended(event.local_rank);
     if (may_fail()) {
         if (event.status == ExitStatus{ExitStatus::Kind::exited, exit_code::never_retry, false}) {

@@ -45,8 +45,7 @@ void WorkerGroup::stop_workers(int signal, TimePoint now) {
     std::vector<int> stopped;
     for (const int local_rank : ranks) {
         auto& worker = *find(local_rank);
-        worker.signal_sent = signal;
-        worker.signalled_at = now;
+        note_signal(worker, signal, now);
         if (hang_.is_stopped(local_rank)) stopped.push_back(local_rank);
     }
     out_.push_back(SignalWorkers{signal, ranks});
@@ -94,11 +93,29 @@ void WorkerGroup::kill_trees(TimePoint now) {
     leftovers_.clear();
     suspended_at_.reset();
     for (auto& worker : workers_) {
-        if (!worker.lives()) continue;
-        worker.signal_sent = signal_kill;
-        worker.signalled_at = now;
+        if (worker.lives()) note_signal(worker, signal_kill, now);
     }
     out_.push_back(KillTrees{});
+}
+
+void WorkerGroup::note_signal(WorkerRecord& worker, int signal, TimePoint now) {
+    if (!worker.signalled_at) {
+        worker.first_signal = signal;
+        worker.signalled_at = now;
+    }
+    worker.signal_sent = signal;
+}
+
+// A worker that was dead before our first signal ended by itself; one that did not die of SIGKILL
+// ended before that, by the signal that asked it to.
+void WorkerGroup::settle_signals(WorkerRecord& worker) {
+    if (!worker.signalled_at) return;
+    const bool own_end = *worker.ended_at < *worker.signalled_at;
+    const bool killed = worker.status->was_signalled() && worker.status->value == signal_kill;
+    if (own_end || !killed) {
+        worker.signal_sent = own_end ? 0 : worker.first_signal;
+        worker.killed_after_grace = false;
+    }
 }
 
 void WorkerGroup::on(const TreesGone&, TimePoint) {
@@ -123,7 +140,12 @@ void WorkerGroup::on(const ProcessStuck& event, TimePoint) {
     node_unfit(stuck_words(event, rules_.first_rank, rules_.kill_patience), failure);
 }
 
-void WorkerGroup::keeper_is_silent() {
+// Far too late to be true, the alarm means that ddrun itself was stopped, with the answer unread.
+void WorkerGroup::keeper_is_silent(TimePoint now) {
+    if (now > deadline_ + keeper_slack) {
+        deadline_ = now + keeper_slack;
+        return;
+    }
     const auto waited = duration_text(rules_.kill_patience + keeper_slack);
     node_unfit("processes of this round are still there " + waited + " after SIGKILL", {});
 }

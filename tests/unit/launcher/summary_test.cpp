@@ -121,9 +121,16 @@ TEST_CASE("EXIT-6: a stop names signal and sender and has no root cause") {
     known.stderr_tail = {"should not be shown"};
     CHECK(render_summary(finish, known) ==
           "ddrun: stopped by SIGTERM from pid 77 uid 1000\n"
-          "ddrun: rank 2 ended by itself (exit code 1)\n"
           "ddrun: rank 1 killed after 5 s grace\n"
-          "ddrun: rank 0 stopped by ddrun (SIGTERM)\n");
+          "ddrun: rank 0 stopped by ddrun (SIGTERM)\n"
+          "ddrun: rank 2 ended by itself (exit code 1)\n");
+}
+
+TEST_CASE("a rank that gave up because of one of another node says so") {
+    auto finish = failure(0, 1, exited(1));
+    finish.cause->failure.blamed_rank = 9;
+    CHECK(
+        contains(render_summary(finish, facts()), "exit code 1 after 0.2 s, because of rank 9\n"));
 }
 
 TEST_CASE("256 ranks take a few lines, however they ended") {
@@ -134,7 +141,7 @@ TEST_CASE("256 ranks take a few lines, however they ended") {
     const auto text = render_summary(finish, facts());
     CHECK(std::count(text.begin(), text.end(), '\n') < 16);
     CHECK(contains(text, "ranks 0-16, 18-99 stopped by ddrun (SIGTERM)"));
-    CHECK(contains(text, "failed in other ways"));
+    CHECK(contains(text, "ended in other ways"));
 }
 
 TEST_CASE("EXIT-2: SIGBUS looks at /dev/shm and says how to get more") {

@@ -221,6 +221,19 @@ TEST_CASE("a worker that was dead before our signal is not counted as stopped by
     CHECK(story.worker(1).signal_sent == 0);
 }
 
+TEST_CASE(
+    "a worker that obeyed the first signal was not killed, even if SIGKILL followed at once") {
+    GroupStory story(2, rules_with_grace(5s));
+    (void)story.feed(StopGroup{});
+    (void)story.wait(5s);
+    (void)story.end(0, exited(0));
+    (void)story.end(1, killed_by(9));
+    CHECK(story.worker(0).signal_sent == 15);
+    CHECK_FALSE(story.worker(0).killed_after_grace);
+    CHECK(story.worker(1).signal_sent == 9);
+    CHECK(story.worker(1).killed_after_grace);
+}
+
 TEST_CASE("SLURM-6: a death by TERM that ddrun did not send waits for ddrun's own TERM") {
     GroupStory story(2);
     CHECK(story.end_all({0, 1}, killed_by(15)).empty());
@@ -353,6 +366,23 @@ TEST_CASE("a keeper that answers nothing at all makes the node unfit, too") {
     GroupStory story(1);
     (void)story.feed(KillGroup{});
     CHECK(has<NodeUnfit>(story.wait(15s)));
+}
+
+TEST_CASE("an answer of the keeper that ddrun had no time to read does not make the node unfit") {
+    GroupStory story(1);
+    (void)story.feed(KillGroup{});
+    story.sleep(1h);  // ddrun itself was stopped
+    CHECK(story.wait(1s).empty());
+    CHECK(has<GroupGone>(story.feed(TreesGone{})));
+}
+
+TEST_CASE("a group that was never started is gone when it is told to stop") {
+    for (const GroupEvent& event : {GroupEvent(StopGroup{}), GroupEvent(KillGroup{})}) {
+        WorkerGroup group(GroupRules{});
+        CHECK(group.describe() == "created, 0 living and 0 ended of 1");
+        CHECK(group.advance_to(TimePoint::max()).empty());
+        CHECK(has<GroupGone>(group.step(event, TimePoint{})));
+    }
 }
 
 TEST_CASE("SLURM-5: a forwarded signal reaches living workers and changes nothing") {
