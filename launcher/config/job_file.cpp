@@ -1,6 +1,8 @@
 #include "launcher/config/job_file.hpp"
 
+#include "launcher/config/base64.hpp"
 #include "launcher/config/suggest.hpp"
+#include "launcher/config/yaml_document.hpp"
 
 #include <yaml-cpp/yaml.h>
 
@@ -58,18 +60,12 @@ class Parser {
 
     JobFile parse(const std::string& text) {
         try {
-            const std::vector<YAML::Node> documents = load(text);
-            if (documents.size() > 1) {
-                throw Problem{at(documents[1].Mark()) +
-                              ": a job file is one document, not several"};
-            }
-            if (!documents.empty() && !documents[0].IsNull()) take_root(documents[0]);
+            const YAML::Node root = load_yaml_document(text);
+            if (!root.IsNull()) take_root(root);
         } catch (const Problem& problem) {
             file_.problems.push_back(problem.words);
         } catch (const YAML::Exception& error) {
-            const bool open_quote = error.msg == YAML::ErrorMsg::DOC_IN_SCALAR;
-            file_.problems.push_back(at(error.mark) + ": this is not YAML: " +
-                                     (open_quote ? "a quote is never closed" : error.msg));
+            file_.problems.push_back(at(error.mark) + ": " + error.msg);
         } catch (const std::exception& error) {
             file_.problems.push_back(name_ + ": " + error.what());
         }
@@ -80,13 +76,6 @@ class Parser {
     [[nodiscard]] std::string at(const YAML::Mark& mark) const {
         if (mark.is_null()) return name_;
         return name_ + ":" + std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1);
-    }
-
-    // yaml-cpp takes the end of the text for the end of an open quote; it does not take the end of
-    // a document for it.
-    static std::vector<YAML::Node> load(const std::string& text) {
-        const bool whole_lines = text.empty() || text.back() == '\n';
-        return YAML::LoadAll(text + (whole_lines ? "...\n" : "\n...\n"));
     }
 
     void take_root(const YAML::Node& root) {
@@ -256,11 +245,9 @@ class Parser {
     }
 
     std::string decoded(const YAML::Node& node, const Entry& entry) const {
-        const std::vector<unsigned char> bytes = YAML::DecodeBase64(node.Scalar());
-        if (bytes.empty()) {
-            throw Problem{where(entry, node) + ": !!binary is not followed by base64"};
-        }
-        return {bytes.begin(), bytes.end()};
+        std::optional<std::string> bytes = decode_base64(node.Scalar());
+        if (!bytes) throw Problem{where(entry, node) + ": !!binary is not followed by base64"};
+        return *std::move(bytes);
     }
 
     [[nodiscard]] std::string place(const Entry& entry, const YAML::Node& node) const {

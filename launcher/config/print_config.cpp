@@ -1,5 +1,6 @@
 #include "launcher/config/print_config.hpp"
 
+#include "launcher/config/base64.hpp"
 #include "launcher/config/help.hpp"
 #include "launcher/config/option.hpp"
 
@@ -28,23 +29,6 @@ bool is_utf8(std::string_view text) {
     return true;
 }
 
-std::string base64(std::string_view bytes) {
-    constexpr std::string_view digits =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string text;
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        unsigned group = 0;
-        for (std::size_t j = 0; j < 3; ++j) {
-            group =
-                group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0u);
-        }
-        for (std::size_t j = 0; j < 4; ++j) {
-            text += i + j <= bytes.size() ? digits[group >> (18 - 6 * j) & 63] : '=';
-        }
-    }
-    return text;
-}
-
 std::string double_quoted(std::string_view text) {
     constexpr std::string_view hex = "0123456789abcdef";
     std::string yaml = "\"";
@@ -71,7 +55,7 @@ std::string yaml_scalar(std::string_view text) {
                        text.front() != ',' && text.find_first_not_of(safe) == text.npos &&
                        text != "null" && text != "Null" && text != "NULL";
     if (plain) return std::string(text);
-    if (!is_utf8(text)) return "!!binary " + base64(text);
+    if (!is_utf8(text)) return "!!binary " + encode_base64(text);
     return double_quoted(text);
 }
 

@@ -68,9 +68,11 @@ TEST_CASE("mistakes have a line, a column, and a way out") {
     CHECK_THAT(file_refusal("just text"), Contains("expected a mapping"));
     CHECK_THAT(file_refusal("[a]: 1"), Contains("a key must be a name, found a list"));
     CHECK_THAT(file_refusal("tee: 1\n---\ntee: 2\n"), Contains("one document, not several"));
+    CHECK_THAT(file_refusal("tee: 1\n...\ntee: 2\n"), Contains("one document, not several"));
+    CHECK_THAT(file_refusal(",rogram: p"), Contains("job.yaml:1:1: "));
     CHECK_THAT(file_refusal("tee: !mine 1\n"), Contains("the tag '!mine' is not known"));
     CHECK_THAT(file_refusal("role: \"open\n"),
-               Contains("job.yaml:2:1: this is not YAML: a quote is never closed"));
+               Contains("job.yaml:2:1: not YAML: a quote is never closed"));
     CHECK_THAT(file_refusal("role: \"open\ntee: 1"), Contains("job.yaml:3:1: "));
     CHECK_THAT(file_refusal("role: 'open"), Contains("job.yaml:2:1: "));
     CHECK_THAT(file_refusal("args: [a, b\n"), Contains("job.yaml:2:1: "));

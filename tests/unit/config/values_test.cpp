@@ -1,5 +1,6 @@
 #include "launcher/config/values.hpp"
 
+#include "launcher/config/base64.hpp"
 #include "launcher/config/suggest.hpp"
 #include "tests/support/catch.hpp"
 
@@ -128,6 +129,19 @@ TEST_CASE("quoting for a shell") {
     CHECK(values::shell_quoted("./train") == "./train");
     CHECK(values::shell_quoted("") == "''");
     CHECK(values::shell_quoted("I'm $x") == "'I'\\''m $x'");
+}
+
+TEST_CASE("base64 both ways, and nothing else is base64") {
+    for (const char* text : {"", "a", "ab", "abc", "abcd", "\xff\x80\x01"}) {
+        CHECK(decode_base64(encode_base64(text)) == text);
+    }
+    CHECK(encode_base64("\xff") == "/w==");
+    CHECK(decode_base64(" /w\n== ") == "\xff");
+    for (const char* text :
+         {"/", "/w", "/w=", "/w==/w==", "=", "====", "/===", "\xac\xac\xac\xac", "a-b_"}) {
+        CAPTURE(text);
+        CHECK_FALSE(decode_base64(text));
+    }
 }
 
 TEST_CASE("the nearest name: begun, then mistyped, then none") {
