@@ -111,8 +111,8 @@ using GroupEvent =
 // All of the round, in rank order.
 struct StartWorkers {};
 
-// To end or continue a worker: its whole process group. To pass a signal on: the worker alone, since
-// helpers without a handler for it would die.
+// To end or continue a worker: its whole process group. To pass a signal on: the worker alone,
+// since helpers without a handler for it would die.
 struct SignalWorkers {
     int signal = 0;
     std::vector<int> local_ranks;
