@@ -7,10 +7,10 @@
 namespace ddrun::layering {
 
 struct Folder {
-    std::string path;                        // from the repository root
-    bool pure = false;                       // decisions only: no I/O, thread, clock, environment, chance
-    std::vector<std::string> may_include;    // folders of ours, besides itself
-    std::vector<std::string> owns;           // third-party header prefixes only this folder may use
+    std::string path;   // from the repository root
+    bool pure = false;  // decisions only: no I/O, thread, clock, environment, chance
+    std::vector<std::string> may_include;  // folders of ours, besides itself
+    std::vector<std::string> owns;         // third-party header prefixes only this folder may use
 };
 
 inline const std::vector<Folder>& folders() {
@@ -20,25 +20,34 @@ inline const std::vector<Folder>& folders() {
         {"rendezvous/platform", false, {"rendezvous/protocol"}, {"spdlog/", "fmt/"}},
         {"launcher/core", true, {"rendezvous/protocol"}, {}},
         {"launcher/environment", true, {"launcher/core", "rendezvous/protocol"}, {}},
-        {"launcher/config", false,
+        {"launcher/config",
+         false,
          {"launcher/core", "launcher/environment", "rendezvous/protocol", "rendezvous/platform"},
          {"yaml-cpp/", "CLI/"}},
-        {"launcher/keeper", false,
+        {"launcher/keeper",
+         false,
          {"launcher/core", "rendezvous/protocol", "rendezvous/platform"},
          {"boost/process", "boost/asio"}},
-        {"launcher/runtime/output", false,
-         {"launcher/core", "rendezvous/protocol", "rendezvous/platform"}, {}},
-        {"launcher/runtime", false,
+        {"launcher/runtime/output",
+         false,
+         {"launcher/core", "rendezvous/protocol", "rendezvous/platform"},
+         {}},
+        {"launcher/runtime",
+         false,
          {"launcher/runtime/output", "launcher/core", "launcher/config", "launcher/environment",
           "launcher/keeper", "rendezvous/core", "rendezvous/protocol", "rendezvous/platform"},
          {"boost/asio", "boost/system"}},
-        {"launcher", false,  // main.cpp
-         {"launcher/runtime", "launcher/config", "launcher/core", "rendezvous/platform",
-          "rendezvous/protocol"}, {}},
+        {"launcher",
+         false,  // main.cpp
+         {"launcher/runtime", "launcher/keeper", "launcher/config", "launcher/core",
+          "rendezvous/platform", "rendezvous/protocol"},
+         {}},
         {"worker_sdk/include", false, {}, {}},
         {"worker_sdk/core", true, {"worker_sdk/include", "rendezvous/protocol"}, {}},
-        {"worker_sdk/src", false,
-         {"worker_sdk/include", "worker_sdk/core", "rendezvous/protocol"}, {}},
+        {"worker_sdk/src",
+         false,
+         {"worker_sdk/include", "worker_sdk/core", "rendezvous/protocol"},
+         {}},
         {"examples", false, {"worker_sdk/include"}, {"cblas", "openblas"}},
     };
     return all;
@@ -47,19 +56,20 @@ inline const std::vector<Folder>& folders() {
 // Headers a pure folder may not see: they bring the outside world in.
 inline const std::vector<std::string>& impure_headers() {
     static const std::vector<std::string> all = {
-        "boost/", "spdlog/", "fmt/", "yaml-cpp/", "CLI/", "cuda", "nccl", "sys/", "netinet/", "arpa/",
-        "linux/", "unistd.h", "signal.h", "csignal", "fcntl.h", "poll.h", "dlfcn.h", "sched.h",
-        "spawn.h", "pthread.h", "thread", "mutex", "shared_mutex", "condition_variable", "future",
-        "atomic", "semaphore", "latch", "barrier", "stop_token", "random", "filesystem", "fstream",
-        "iostream", "ctime", "time.h",
+        "boost/",   "spdlog/",    "fmt/",      "yaml-cpp/", "CLI/",         "cuda",
+        "nccl",     "sys/",       "netinet/",  "arpa/",     "linux/",       "unistd.h",
+        "signal.h", "csignal",    "fcntl.h",   "poll.h",    "dlfcn.h",      "sched.h",
+        "spawn.h",  "pthread.h",  "thread",    "mutex",     "shared_mutex", "condition_variable",
+        "future",   "atomic",     "semaphore", "latch",     "barrier",      "stop_token",
+        "random",   "filesystem", "fstream",   "iostream",  "ctime",        "time.h",
     };
     return all;
 }
 
 // Words a pure folder may not contain: a clock read, the environment, chance.
 inline const std::vector<std::string>& impure_words() {
-    static const std::vector<std::string> all = {
-        "_clock::now", "getenv", "random_device", "std::rand", "std::time(", "environ["};
+    static const std::vector<std::string> all = {"_clock::now", "getenv",     "random_device",
+                                                 "std::rand",   "std::time(", "environ["};
     return all;
 }
 
