@@ -10,7 +10,8 @@
 // begin with "x-" are free, for anchors. Anchors, aliases and merge keys (<<) work.
 namespace ddrun::launcher {
 
-constexpr std::size_t largest_job_file = 1024 * 1024;
+// yaml-cpp takes up to two seconds for a MiB; a mistaken file is to be refused within one.
+constexpr std::size_t largest_job_file = 256 * 1024;
 
 struct JobFile {
     std::vector<Given> given;

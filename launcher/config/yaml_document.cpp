@@ -1,6 +1,7 @@
 #include "launcher/config/yaml_document.hpp"
 
 #include <yaml-cpp/anchor.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 
 #include <sstream>
@@ -17,8 +18,7 @@ class Inspection : public YAML::EventHandler {
             return;
         }
         const bool moved = mark.pos != start_.pos;
-        throw YAML::ParserException(mark,
-                                    moved ? "a job file is one document, not several"
+        throw YAML::Exception(mark, moved ? "a job file is one document, not several"
                                           : "not YAML: something stands here that begins nothing");
     }
     void OnDocumentEnd() override {}
@@ -55,9 +55,12 @@ YAML::Node load_yaml_document(const std::string& text) {
     try {
         inspect(ended);
         return YAML::Load(ended);
+    } catch (const YAML::DeepRecursion& error) {
+        throw YAML::Exception(error.mark, "nested too deeply");
     } catch (const YAML::ParserException& error) {
-        if (error.msg != YAML::ErrorMsg::DOC_IN_SCALAR) throw;
-        throw YAML::ParserException(error.mark, "not YAML: a quote is never closed");
+        const bool open_quote = error.msg == YAML::ErrorMsg::DOC_IN_SCALAR;
+        const std::string words = open_quote ? "a quote is never closed" : error.msg;
+        throw YAML::Exception(error.mark, "not YAML: " + words);
     }
 }
 

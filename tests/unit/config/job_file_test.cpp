@@ -69,6 +69,8 @@ TEST_CASE("mistakes have a line, a column, and a way out") {
     CHECK_THAT(file_refusal("[a]: 1"), Contains("a key must be a name, found a list"));
     CHECK_THAT(file_refusal("tee: 1\n---\ntee: 2\n"), Contains("one document, not several"));
     CHECK_THAT(file_refusal("tee: 1\n...\ntee: 2\n"), Contains("one document, not several"));
+    CHECK_THAT(file_refusal("a: b: c"), Contains("job.yaml:1:5: not YAML: "));
+    CHECK_THAT(file_refusal("x-a: " + std::string(5000, '[')), Contains("nested too deeply"));
     CHECK_THAT(file_refusal(",rogram: p"), Contains("job.yaml:1:1: "));
     CHECK_THAT(file_refusal("tee: !mine 1\n"), Contains("the tag '!mine' is not known"));
     CHECK_THAT(file_refusal("role: \"open\n"),
