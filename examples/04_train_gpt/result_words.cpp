@@ -19,14 +19,19 @@ std::string fixed(double value, int digits) {
 
 }  // namespace
 
-std::string describe_setup(int ranks, const RunIdentity& run, const Corpus& corpus,
-                           const Arguments& arguments) {
+std::string describe_model(int ranks, const RunIdentity& run) {
     std::ostringstream words;
-    words << ranks << (ranks == 1 ? " rank" : " ranks") << ", " << count_parameters(run.model)
+    words << ranks << (ranks == 1 ? " rank, " : " ranks, ") << count_parameters(run.model)
           << " parameters, " << run.global_batch << " samples of " << run.model.context
-          << " bytes per step; " << arguments.data.string() << ": " << corpus.training_tokens()
-          << " bytes to learn, " << corpus.validation_tokens() << " to validate, "
-          << run.model.vocabulary << " different";
+          << " bytes per step";
+    return words.str();
+}
+
+std::string describe_text(const std::filesystem::path& path, const Corpus& corpus) {
+    std::ostringstream words;
+    words << "text " << path.string() << ": " << corpus.training_tokens() << " bytes to learn, "
+          << corpus.validation_tokens() << " to validate, " << corpus.vocabulary().size()
+          << " different";
     return words.str();
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "examples/04_train_gpt/arguments.hpp"
 #include "examples/04_train_gpt/data/corpus.hpp"
 #include "examples/04_train_gpt/training/state.hpp"
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +12,9 @@ namespace train_gpt {
 
 // The sentences in which a run reports itself.
 
-std::string describe_setup(int ranks, const RunIdentity& run, const Corpus& corpus,
-                           const Arguments& arguments);
+std::string describe_model(int ranks, const RunIdentity& run);
+
+std::string describe_text(const std::filesystem::path& path, const Corpus& corpus);
 
 // reduce_share: the part of the training time spent in all-reduce, waiting for other ranks
 // included.

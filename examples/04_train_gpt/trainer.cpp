@@ -55,7 +55,8 @@ Trainer::Trainer(ddrun::Worker& worker, const Arguments& arguments)
 }
 
 void Trainer::run() {
-    worker_.log().info(describe_setup(worker_.world_size(), run_, corpus_, arguments_));
+    worker_.log().info(describe_model(worker_.world_size(), run_));
+    worker_.log().info(describe_text(arguments_.data, corpus_));
     if (state_.step == 0) {
         state_.opening_loss = validation_loss();
         worker_.log().info("validation loss before training: ", round_loss(state_.opening_loss));
