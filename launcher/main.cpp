@@ -3,6 +3,7 @@
 #include "launcher/core/validate.hpp"
 #include "launcher/keeper/keeper.hpp"
 #include "launcher/runtime/job.hpp"
+#include "launcher/runtime/line_prefix.hpp"
 #include "launcher/runtime/machine_facts.hpp"
 #include "launcher/runtime/master_port.hpp"
 #include "launcher/runtime/process_setup.hpp"
@@ -64,6 +65,13 @@ void check_ranks(const Job& job, const Sources& sources) {
     }
 }
 
+void check_line_prefix(const JobSpec& spec, const Sources& sources) {
+    if (const auto problem = line_prefix_problem(spec)) {
+        throw Refusal(exit_code::usage,
+                      sources.name_of("log-line-prefix-template") + ": " + *problem);
+    }
+}
+
 int print_plan(const Job& job) {
     rendezvous::RoundGranted grant;
     grant.world_size = job.slots;
@@ -77,6 +85,7 @@ int print_plan(const Job& job) {
 
 // Everything this process owns, in the order in which it comes to be; it goes in the reverse order.
 int run_job(JobConfig config, const Variables& environment) {
+    check_line_prefix(config.spec, config.sources);
     const InheritedState inherited = prepare_process();
     MachineFacts facts = read_machine_facts(config.spec, environment);
     const Job job =

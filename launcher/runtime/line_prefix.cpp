@@ -26,6 +26,10 @@ bool colour_wanted(int descriptor) {
     return !refused && ::isatty(descriptor) == 1;
 }
 
+std::optional<std::string> line_prefix_problem(const JobSpec& spec) {
+    return spec.line_prefix ? prefix_template_error(*spec.line_prefix) : std::nullopt;
+}
+
 std::string render_line_prefix(const JobSpec& spec, const PrefixValues& values, bool colour) {
     const std::string otherwise = spec.max_nodes > 1 ? "[${node}:${rank}] " : "[${rank}] ";
     const std::string prefix = expand_prefix(spec.line_prefix.value_or(otherwise), values);
