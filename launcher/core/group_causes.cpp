@@ -70,15 +70,14 @@ Cause cause_of_failure(const WorkerRecord& worker, TimePoint now) {
     return cause(CauseKind::worker_failed, code, failure, words);
 }
 
-Cause cause_of_refusal(const WorkerRecord& worker, const WorkerNotStarted& event, int started,
-                       int wanted) {
+Cause cause_of_refusal(const WorkerRecord& worker, const WorkerNotStarted& event, int wanted) {
     WorkerFailure failure;
     failure.rank = worker.rank;
     failure.local_rank = worker.local_rank;
     failure.reason = event.words;
     // A program that cannot be executed is the same for every rank: the count would say nothing.
     const bool count_matters = event.exit_code == exit_code::system_refused && wanted > 1;
-    const auto prefix = count_matters ? "started " + std::to_string(started) + " of " +
+    const auto prefix = count_matters ? "started " + std::to_string(event.started) + " of " +
                                             std::to_string(wanted) + " workers: "
                                       : std::string();
     return cause(CauseKind::spawn_failed, event.exit_code, failure, prefix + event.words);

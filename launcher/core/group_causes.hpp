@@ -13,10 +13,9 @@ namespace ddrun::launcher {
 
 [[nodiscard]] rendezvous::WorkerFailure failure_of(const WorkerRecord& worker, TimePoint now);
 [[nodiscard]] rendezvous::Cause cause_of_failure(const WorkerRecord& worker, TimePoint now);
-// `started` of `wanted` workers were running when this one was refused.
+// `wanted` workers were to be started, this one was refused.
 [[nodiscard]] rendezvous::Cause cause_of_refusal(const WorkerRecord& worker,
-                                                 const WorkerNotStarted& event, int started,
-                                                 int wanted);
+                                                 const WorkerNotStarted& event, int wanted);
 // `accused` lives but does not answer; `worker` gave up because of it.
 [[nodiscard]] rendezvous::Cause cause_of_silent_peer(const WorkerRecord& accused,
                                                      const WorkerRecord& worker, TimePoint now);

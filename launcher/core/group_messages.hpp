@@ -28,6 +28,7 @@ struct WorkerNotStarted {
     std::string stage;
     std::string words;
     int exit_code = exit_code::system_refused;
+    int started = 0;  // workers of the round that were started before it
 };
 
 // Reaped by the keeper, `age` before now.

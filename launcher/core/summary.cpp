@@ -112,6 +112,7 @@ struct Fate {
 };
 
 Fate fate_of(const WorkerRecord& worker, const Finish& finish) {
+    if (worker.pid == 0 && !worker.status) return {false, "never ran"};
     if (worker.killed_after_grace) {
         return {false, "killed after " + duration_text(finish.shutdown_timeout) + " grace"};
     }

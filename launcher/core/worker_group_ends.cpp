@@ -23,11 +23,7 @@ void WorkerGroup::on(const WorkerNotStarted& event, TimePoint now) {
     worker->awaited = false;
     worker->words = event.words;
     if (may_fail()) {
-        const auto started =
-            std::count_if(workers_.begin(), workers_.end(),
-                          [](const WorkerRecord& other) { return other.pid != 0; });
-        fail(cause_of_refusal(*worker, event, static_cast<int>(started), rules_.local_world_size),
-             now);
+        fail(cause_of_refusal(*worker, event, rules_.local_world_size), now);
     }
     if ((phase_ == Phase::failed || phase_ == Phase::stopping) && !anyone_left()) kill_trees(now);
 }

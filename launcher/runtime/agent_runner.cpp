@@ -176,7 +176,6 @@ bool AgentRunner::is_current(int round) const {
 
 void AgentRunner::on(const keeper::Spawned& message) {
     if (is_current(message.round)) {
-        ++started_;
         if (!message.refused_binding.empty()) {
             say("warning: rank " + std::to_string(round_->grant().first_rank + message.local_rank) +
                 " runs without its binding: " + message.refused_binding);
@@ -329,7 +328,7 @@ void AgentRunner::act(const BeginRound& action) {
     workers_.begin_round(action.grant.round, action.grant.first_rank, job_.slots);
     round_began_ = detail::now();
     last_round_ = action.grant.round;
-    started_ = 0;
+    refused_ = 0;
     if (const std::string warning = logs_.take_warning(); !warning.empty()) {
         say("warning: " + warning);
     }
@@ -443,9 +442,10 @@ std::optional<KeeperLink::Frame> AgentRunner::spawn_frame(int round, int local_r
 
 void AgentRunner::start_failed(int local_rank, const std::string& stage, int error_number) {
     const WorkerPlan& plan = round_->plans()[static_cast<std::size_t>(local_rank)];
-    const StartAttempt attempt{plan.argv.empty() ? "" : plan.argv.front(), started_, job_.slots};
-    happen(
-        AgentEvent(GroupEvent(describe_start_failure(local_rank, stage, error_number, attempt))));
+    WorkerNotStarted failure = describe_start_failure(local_rank, stage, error_number,
+                                                      plan.argv.empty() ? "" : plan.argv.front());
+    failure.started = local_rank - refused_++;  // workers start in rank order
+    happen(AgentEvent(GroupEvent(std::move(failure))));
 }
 
 // --- the end ------------------------------------------------------------------------------------
@@ -488,7 +488,7 @@ SummaryFacts AgentRunner::summary_facts() {
     facts.program = job_.spec.program;
     facts.node_name = job_.facts.node_name;
     facts.max_restarts = job_.spec.max_restarts;
-    facts.uptime = detail::now() - round_began_;
+    facts.uptime = time_of_cause() - round_began_;
     facts.dropped_output = output_.relay().losses();
     if (finish_->cause) {
         facts.stderr_tail = output_.relay().tail(last_round_, finish_->cause->failure.local_rank);
@@ -496,6 +496,16 @@ SummaryFacts AgentRunner::summary_facts() {
         add_machine_facts(facts, memory_at_start_);
     }
     return facts;
+}
+
+// The end of the worker that was the cause, not that of the stop that followed.
+TimePoint AgentRunner::time_of_cause() const {
+    for (const WorkerRecord& worker : finish_->workers) {
+        if (finish_->cause && worker.pid == finish_->cause->failure.pid && worker.ended_at) {
+            return *worker.ended_at;
+        }
+    }
+    return detail::now();
 }
 
 std::string AgentRunner::log_path_of_cause() const {

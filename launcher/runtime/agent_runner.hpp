@@ -105,6 +105,7 @@ class AgentRunner {
     void conclude();
     void say_summary();
     [[nodiscard]] SummaryFacts summary_facts();
+    [[nodiscard]] TimePoint time_of_cause() const;
     [[nodiscard]] std::string log_path_of_cause() const;
     void end_keeper();
     void publish_status(const std::string& state);
@@ -131,7 +132,7 @@ class AgentRunner {
     MemoryCounters memory_at_start_;
     TimePoint round_began_{};
     int last_round_ = 0;
-    int started_ = 0;  // workers of this round that run or ran
+    int refused_ = 0;  // workers of this round that could not be started
     int suspends_under_way_ = 0;
     bool suspend_self_ = false;         // as soon as they are answered
     std::optional<int> keeper_status_;  // raw, when it ended by itself

@@ -170,6 +170,10 @@ std::string exec_failure_words(const std::string& program, int error_number) {
         found.error_number = error_number;
         found.reason.clear();
     }
+    if (error_number == ENOEXEC) {
+        found.reason = error_text(ENOEXEC) +
+                       ": neither a program for this machine nor a script that starts with #!";
+    }
     return sentence(program, found);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include <cerrno>
+#include <cstring>
 
 namespace ddrun::launcher {
 namespace {
@@ -18,33 +19,34 @@ std::string limit_words(const char* name, __rlimit_resource resource) {
            (limit.rlim_cur == RLIM_INFINITY ? "unlimited" : std::to_string(limit.rlim_cur));
 }
 
-// The limits that this error usually means; empty where there is no such limit.
-std::string likely_limits(int error_number) {
+// "EAGAIN (Resource temporarily unavailable; RLIMIT_NPROC=50, pids.max=64)": with the limits that
+// the error usually means.
+std::string refusal_words(int error_number) {
+    const char* name = ::strerrorname_np(error_number);
+    std::string words =
+        std::string(name != nullptr ? name : "error") + " (" + error_text(error_number);
     if (error_number == EMFILE) {
-        return " (" + limit_words("RLIMIT_NOFILE", RLIMIT_NOFILE) + ")";
-    }
-    if (error_number == EAGAIN) {
+        words += "; " + limit_words("RLIMIT_NOFILE", RLIMIT_NOFILE);
+    } else if (error_number == EAGAIN) {
         const std::string pids = cgroup_pids_limit();
-        return " (" + limit_words("RLIMIT_NPROC", RLIMIT_NPROC) +
-               (pids.empty() ? "" : ", " + pids) + ")";
+        words +=
+            "; " + limit_words("RLIMIT_NPROC", RLIMIT_NPROC) + (pids.empty() ? "" : ", " + pids);
     }
-    return {};
+    return words + ")";
 }
 
 }  // namespace
 
 WorkerNotStarted describe_start_failure(int local_rank, const std::string& stage, int error_number,
-                                        const StartAttempt& attempt) {
+                                        const std::string& program) {
+    const bool exec = stage == "exec";
     WorkerNotStarted failure;
     failure.local_rank = local_rank;
     failure.error_number = error_number;
     failure.stage = stage;
-    failure.exit_code =
-        stage == "exec" ? exec_failure_code(error_number) : exit_code::system_refused;
-    failure.words = stage == "exec" ? exec_failure_words(attempt.program, error_number)
-                                    : "started " + std::to_string(attempt.started) + " of " +
-                                          std::to_string(attempt.wanted) + ": " + stage + ": " +
-                                          error_text(error_number) + likely_limits(error_number);
+    failure.exit_code = exec ? exec_failure_code(error_number) : exit_code::system_refused;
+    failure.words = exec ? exec_failure_words(program, error_number)
+                         : stage + ": " + refusal_words(error_number);
     return failure;
 }
 

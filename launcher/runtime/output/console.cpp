@@ -9,6 +9,7 @@ namespace ddrun::launcher {
 namespace {
 
 constexpr Duration retry_pause = std::chrono::seconds(1);
+constexpr int refusals_before_enlarging = 16;
 constexpr Console::Owner ddrun_itself = 0;
 
 std::string lines_word(std::uint64_t count) {
@@ -82,6 +83,7 @@ void Console::write_out(TimePoint now) {
             break;
         case ConsoleDescriptor::State::refused:
             poll_wish_ = true;
+            if (++refusals_ == refusals_before_enlarging) descriptor_.enlarge();
             learn(watch_.step(ReaderWatch::Event::refused, now));
             break;
         case ConsoleDescriptor::State::failed:

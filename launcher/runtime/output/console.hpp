@@ -89,6 +89,7 @@ class Console {
     bool obituary_due_ = false;
     bool poll_wish_ = false;
     bool gap_due_ = false;
+    int refusals_ = 0;
     int error_ = 0;  // of the last failure; 0: the reader just took nothing
     std::optional<TimePoint> retry_at_;
     std::uint64_t dropped_ = 0;

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t pipe_step = PIPE_BUF;
 constexpr std::size_t terminal_step = 256;
 constexpr int steps_at_a_time = 64;
+constexpr int large_pipe = 256 << 10;
 
 bool may_pass(int error) {
     return error == ENOSPC || error == EDQUOT || error == ENOMEM || error == ENOBUFS;
@@ -53,6 +54,13 @@ ConsoleDescriptor::Kind ConsoleDescriptor::kind_of(int fd) {
     if (S_ISFIFO(facts.st_mode)) return Kind::pipe;
     if (S_ISCHR(facts.st_mode) && ::isatty(fd)) return Kind::terminal;
     return Kind::file;
+}
+
+void ConsoleDescriptor::enlarge() const {
+    if (kind_ != Kind::pipe || !own_.open()) return;
+    // Never smaller than somebody made it; a refusal (the user's limit) changes nothing.
+    if (::fcntl(own_.get(), F_GETPIPE_SZ) < large_pipe)
+        (void)::fcntl(own_.get(), F_SETPIPE_SZ, large_pipe);
 }
 
 bool ConsoleDescriptor::same_target(int one, int other) {

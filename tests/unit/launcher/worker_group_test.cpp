@@ -221,7 +221,7 @@ TEST_CASE("RES-6: a refused fork says how many were started and stops those") {
     (void)group.start(TimePoint{});
     for (int i = 0; i < 47; ++i) (void)group.step(WorkerStarted{i, 100 + i}, TimePoint{});
     const auto actions = group.step(
-        WorkerNotStarted{47, 11, "fork", "fork: EAGAIN (RLIMIT_NPROC=50)", 71}, TimePoint{});
+        WorkerNotStarted{47, 11, "fork", "fork: EAGAIN (RLIMIT_NPROC=50)", 71, 47}, TimePoint{});
     CHECK(one<GroupFailed>(actions).cause.words ==
           "started 47 of 256 workers: fork: EAGAIN (RLIMIT_NPROC=50)");
     for (int i = 48; i < 256; ++i) {
