@@ -40,71 +40,80 @@ std::vector<std::string> split_lines(std::string_view text) {
     return lines;
 }
 
+bool is_read(const Option& option, std::string_view prefix) {
+    return has_variable(option) && (prefix == own_prefix || option.torchrun != Torchrun::absent);
+}
+
+const Option* option_of(std::string_view prefix, std::string_view name) {
+    for (const Option& option : options()) {
+        if (is_read(option, prefix) && variable_name(prefix, option) == name) return &option;
+    }
+    return nullptr;
+}
+
 class Reader {
   public:
     explicit Reader(const Variables& environment)
         : environment_(environment),
-          worker_names_(worker_names()),
           inside_worker_(environment.contains(std::string(variable::worker_tag))) {}
 
     FromVariables read() {
         for (const Option& option : options()) {
-            if (!option.variable.empty()) take(option, std::string(option.variable));
-        }
-        for (const Option& option : options()) {
-            if (has_variable(option) && option.torchrun != Torchrun::absent) {
-                take_known(option, variable_name(torchrun_prefix, option));
+            const auto found = environment_.find(std::string(option.variable));
+            if (found != environment_.end() && !option.variable.empty()) {
+                take(option, found->first, found->second);
             }
         }
-        for (const Option& option : options()) {
-            if (has_variable(option)) take_known(option, variable_name(own_prefix, option));
-        }
-        for (const auto& [name, value] : environment_) warn_if_unknown(name);
+        read_prefixed(torchrun_prefix);
+        read_prefixed(own_prefix);
         return std::move(result_);
     }
 
   private:
-    void take_known(const Option& option, std::string name) {
-        if (!inside_worker_ || !contains(worker_names_, name)) take(option, name);
-        known_.push_back(std::move(name));
+    // Goes by what is there: most environments hold nothing of ours.
+    void read_prefixed(std::string_view prefix) {
+        for (auto at = environment_.lower_bound(std::string(prefix));
+             at != environment_.end() && at->first.starts_with(prefix); ++at) {
+            const Option* option = option_of(prefix, at->first);
+            const bool of_worker = contains(worker_names(), at->first);
+            if (option != nullptr && !(of_worker && inside_worker_)) {
+                take(*option, at->first, at->second);
+            } else if (!of_worker) {
+                warn_about(prefix, at->first);
+            }
+        }
     }
 
-    void take(const Option& option, const std::string& name) {
-        const auto found = environment_.find(name);
-        if (found == environment_.end()) return;
+    void take(const Option& option, const std::string& name, const std::string& text) {
         if (option.shape != Shape::repeated) {
-            result_.given.push_back({&option, found->second, name});
+            result_.given.push_back({&option, text, name});
             return;
         }
-        for (std::string& line : split_lines(found->second)) {
+        for (std::string& line : split_lines(text)) {
             result_.given.push_back({&option, std::move(line), name});
         }
     }
 
-    void warn_if_unknown(const std::string& name) {
-        const bool ours = name.starts_with(own_prefix);
-        if (!ours && !name.starts_with(torchrun_prefix)) return;
-        if (contains(known_, name) || contains(worker_names_, name)) return;
+    void warn_about(std::string_view prefix, const std::string& name) {
         if (std::find(std::begin(used_elsewhere), std::end(used_elsewhere), name) !=
             std::end(used_elsewhere)) {
             return;
         }
-        // Compared without the prefix, which would make any two short names look alike.
-        const std::string_view prefix = ours ? own_prefix : torchrun_prefix;
-        std::vector<std::string_view> names;
-        for (const std::string_view known : known_) {
-            if (known.starts_with(prefix)) names.push_back(known.substr(prefix.size()));
+        std::vector<std::string> names;
+        for (const Option& option : options()) {
+            if (is_read(option, prefix)) names.push_back(variable_name({}, option));
         }
-        const auto meant = nearest(std::string_view(name).substr(prefix.size()), names);
+        // Compared without the prefix, which would make any two short names look alike.
+        const auto meant = nearest(std::string_view(name).substr(prefix.size()),
+                                   std::vector<std::string_view>(names.begin(), names.end()));
         std::string words = name + " is not a variable of ddrun";
         if (meant) words.append("; did you mean ").append(prefix).append(*meant).append("?");
-        if (meant || ours) result_.warnings.push_back(std::move(words));
+        // PET_ may belong to somebody else; DDRUN_ is ours.
+        if (meant || prefix == own_prefix) result_.warnings.push_back(std::move(words));
     }
 
     const Variables& environment_;
-    std::vector<std::string> worker_names_;
     bool inside_worker_;
-    std::vector<std::string> known_;
     FromVariables result_;
 };
 
