@@ -81,6 +81,9 @@ int run_agent(const Job& job, RunLogs& logs, const MasterPort& port, keeper::Kee
 
 int AgentRunner::run() {
     publish_status("starting");
+    if (logs_.is_temporary()) {
+        act(Note{"log files are in " + logs_.directory()});
+    }
     happen(AgentEvent(Started{}));
     io_.run();
     return finish_ ? finish_->exit_code : exit_code::internal_error;

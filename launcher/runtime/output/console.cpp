@@ -51,6 +51,7 @@ void Console::settle(Owner owner) {
 
 void Console::say(std::string_view line) {
     if (off_) return;
+    if (text_.size() > 2 * text_.limit()) return drop();
     if (line.ends_with('\n')) {
         text_.line(ddrun_itself, {}, line);
     } else {

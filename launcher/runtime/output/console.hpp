@@ -41,7 +41,7 @@ class Console {
     void preview(Owner owner, std::string_view prefix, std::string_view text);
     void settle(Owner owner);
 
-    // ddrun's own line; not dropped for want of room.
+    // ddrun's own line; dropped only when even twice the buffer is full.
     void say(std::string_view line);
 
     // A stream that feeds this console must wait: back-pressure.

@@ -37,6 +37,7 @@ class ConsoleText {
     void taken(std::size_t bytes);
 
     [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] std::size_t limit() const { return limit_; }
     [[nodiscard]] std::uint64_t lines() const;  // that end in what waits
     // From the limit on until half of it is gone, so that a slow reader costs few wake-ups.
     [[nodiscard]] bool full() const { return full_; }

@@ -14,41 +14,43 @@ namespace ddrun::launcher {
 struct StreamPlan {
     int read_end = -1;  // our end of the worker's pipe; the relay owns and closes it
     bool to_console = true;
-    std::string file;  // empty: no file. Opened O_APPEND|O_CREAT|O_CLOEXEC, never truncated
-    std::string
-        prefix;  // rendered, already with colour where the console is a terminal; not in files
-    std::string duplicate_file;  // streams may share it: whole lines, never mixed. Lines containing
-                                 // one of `duplicate_filters` also go here
+    std::string file;    // empty: none. Appended to, created with the umask's mode, never truncated
+    std::string prefix;  // rendered (expand_prefix), with colour where wanted; never in `file`
+    std::string duplicate_file;  // lines that contain one of `duplicate_filters` also go here,
+                                 // whole; several streams may name the same file
     std::vector<std::string> duplicate_filters;
     std::string duplicate_prefix;  // before each line there; empty: none
 };
+
 struct WorkerStreams {
     int round = 0;
     int rank = 0;
-    int local_rank = 0;
+    int local_rank = 0;  // (round, local_rank) is unique
     StreamPlan out;
     StreamPlan err;
 };
 
 struct RelayOptions {
-    int console_out = 1;  // flags of these descriptors are never changed
-    int console_err = 2;
-    std::size_t console_buffer = 4u << 20;  // bytes kept for a slow reader; then workers wait
-    Duration reader_patience = std::chrono::seconds(
-        5);  // a reader that takes nothing for so long: its lines are dropped and counted
-    std::size_t line_limit =
-        64u << 10;  // a longer line is passed on in pieces of this size, each prefixed
+    int console_out = 1;  // flags of these descriptors are never changed; a closed one is no error,
+    int console_err = 2;  // but its number must not be given to something else afterwards
+    // Bytes kept for a slow reader; when they are full, workers wait.
+    std::size_t console_buffer = 4u << 20;
+    // A reader that takes nothing for so long is not waited for any more: lines are dropped and
+    // counted.
+    Duration reader_patience = std::chrono::seconds(5);
+    // A longer line is passed on in pieces of this size, each with the prefix.
+    std::size_t line_limit = 64u << 10;
     int tail_lines = 20;
 };
 
 // Called on the output thread; must only hand over (post) and return.
 struct RelayCallbacks {
-    std::function<void(int round, int local_rank)>
-        drained;  // both streams of an ended worker are done
-    std::function<void(int round, int local_rank)>
-        active;  // it wrote something; at most once a second
-    std::function<void(std::string path, std::string words)>
-        file_failed;  // first failure of each file
+    // Both streams of an ended worker are done; once for each `worker_ended`.
+    std::function<void(int round, int local_rank)> drained;
+    // It wrote something; at most once a second.
+    std::function<void(int round, int local_rank)> active;
+    // First failure of each file: "PATH" "cannot be written: No space left on device; ...".
+    std::function<void(std::string path, std::string words)> file_failed;
 };
 
 // Brings workers' output to console and files on a thread of its own: whole lines, bounded memory,
@@ -56,28 +58,31 @@ struct RelayCallbacks {
 // from one other thread (the control thread) and return at once, unless it says "blocks".
 class OutputRelay {
   public:
-    OutputRelay(RelayOptions options, RelayCallbacks callbacks);
-    ~OutputRelay();  // finish()
+    OutputRelay(RelayOptions options, RelayCallbacks callbacks);  // throws std::system_error
+    ~OutputRelay();                                               // finish()
     OutputRelay(const OutputRelay&) = delete;
     OutputRelay& operator=(const OutputRelay&) = delete;
 
     void add_worker(WorkerStreams streams);
     // The worker was reaped: read what is in the pipes, for at most one second if somebody else
-    // still holds them open, flush an unfinished line, close, call `drained`.
+    // still holds them open, flush an unfinished line, close, call `drained`. A slow reader of the
+    // console delays it for as long as it moves.
     void worker_ended(int round, int local_rank);
 
     // A line of ddrun's own, to stderr; never mixed into a worker's line.
     void say(std::string line);
 
-    // Last lines of stderr (of stdout when stderr was silent), for the summary. Blocks up to 1 s
-    // for the output thread; also after finish().
+    // Last lines of stderr (of stdout when stderr was silent), for the summary; of this round and
+    // the one before. Blocks up to 1 s for the output thread; also after finish().
     [[nodiscard]] std::vector<std::string> tail(int round, int local_rank);
 
-    // "console: 120 lines dropped", "PATH: 4096 bytes lost (No space left on device)".
+    // "console: 120 lines dropped (...)", "PATH: 4096 bytes lost (No space left on device)". Blocks
+    // like tail().
     [[nodiscard]] std::vector<std::string> losses();
 
-    // Flush everything (bounded by reader_patience without progress), stop the thread. Blocks.
-    // Idempotent.
+    // Flush everything, stop the thread, close what it opened. Blocks: for as long as the readers
+    // move plus reader_patience; 3 s more when a disk does not let the thread go (it is then left
+    // behind and calls nobody). Idempotent.
     void finish();
 
   private:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -146,6 +147,7 @@ void RelayLoop::take_commands() {
 
 void RelayLoop::perform(WorkerStreams& streams) {
     const Key key{streams.round, streams.local_rank};
+    assert(!workers_.contains(key));
     std::erase_if(tails_, [&key](const auto& each) { return each.first.first + 1 < key.first; });
     Console& out = *consoles_.front();
     Console& err = *consoles_.back();
