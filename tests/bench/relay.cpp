@@ -38,23 +38,25 @@ double shell(const Load& load, const std::string& script) {
     return took;
 }
 
-// The best a copy can do: one cat a worker, each to its own file.
-double cats_to_files(const Load& load) {
-    return shell(load, "for i in $(seq " + std::to_string(load.workers) + "); do " +
-                           lines_command(load) + " | cat > " + load.folder + "/$i & done; wait");
+std::string all_workers(const Load& load, const std::string& each) {
+    return "for i in $(seq " + std::to_string(load.workers) + "); do " + lines_command(load) +
+           each + " & done; wait";
 }
 
-// The same deliveries as ours, still without prefixes and with mixed lines.
-double tees_to_files_and_one_reader(const Load& load) {
-    return shell(load, "{ for i in $(seq " + std::to_string(load.workers) + "); do " +
-                           lines_command(load) + " | tee " + load.folder +
-                           "/$i & done; wait; } | cat > /dev/null");
+// One process brings what all workers write to tmpfs.
+double one_cat_to_a_file(const Load& load) {
+    return shell(load, "{ " + all_workers(load, "") + "; } | cat > " + load.folder + "/all");
 }
 
-// One process that reads what all workers write, as the output thread does; no file.
-double one_cat(const Load& load) {
-    return shell(load, "{ for i in $(seq " + std::to_string(load.workers) + "); do " +
-                           lines_command(load) + " & done; wait; } | cat > /dev/null");
+// As many processes as workers: no single thread can keep up where there are cores.
+double a_cat_each(const Load& load) {
+    return shell(load, all_workers(load, " | cat > " + load.folder + "/$i"));
+}
+
+// The same deliveries as the relay's, without prefixes and with mixed lines.
+double a_tee_each_and_a_reader(const Load& load) {
+    return shell(
+        load, "{ " + all_workers(load, " | tee " + load.folder + "/$i") + "; } | cat > /dev/null");
 }
 
 pid_t start_with(const std::vector<std::string>& argv, int from, int to) {
@@ -121,9 +123,9 @@ int main(int argc, char** argv) {
     const int turns = argc > 3 ? std::atoi(argv[3]) : 5;
     load.folder = "/dev/shm/ddrun-bench-relay." + std::to_string(getpid());
     std::vector<Contestant> contestants = {
-        {"cat, one a worker, to files", [&] { return cats_to_files(load); }},
-        {"one cat for all, no files", [&] { return one_cat(load); }},
-        {"tee to files, one cat as the reader", [&] { return tees_to_files_and_one_reader(load); }},
+        {"one cat, everything to one file", [&] { return one_cat_to_a_file(load); }},
+        {"a cat for each worker, to its file", [&] { return a_cat_each(load); }},
+        {"a tee for each, and a reader", [&] { return a_tee_each_and_a_reader(load); }},
         {"relay in this process", [&] { return relay(load); }},
     };
     if (std::strlen(DDRUN_BINARY) > 0 && access(DDRUN_BINARY, X_OK) == 0)

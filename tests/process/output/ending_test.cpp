@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -134,4 +135,30 @@ TEST_CASE("the output thread takes no signals") {
     ::kill(::getpid(), SIGUSR1);
     CHECK(eventually([] { return here.load(); }));
     ::signal(SIGUSR1, SIG_DFL);
+}
+
+TEST_CASE("a thread that the kernel does not let go is left behind, and calls nobody afterwards") {
+    Folder folder;
+    const std::string fifo = folder.file("fifo");
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    Pipe console;
+    auto options = into(console);
+    options.reader_patience = 100ms;
+    {
+        RelayFixture fixture(options);
+        // To open a fifo for writing takes as long as its reader takes: the dead file server of
+        // this test.
+        auto worker = fixture.add(0, [&](WorkerStreams& streams) { streams.out.file = fifo; });
+        fixture.ended(0);
+        CHECK(fixture.relay->tail(0, 0).empty());
+        const auto begin = Clock::now();
+        fixture.relay->finish();
+        CHECK(Clock::now() - begin < 6s);
+        CHECK(fixture.relay->losses().empty());
+        CHECK_FALSE(fixture.await_drained(0, 0, 0ms));
+    }
+    // Now the kernel lets it go; it ends by itself and closes its console.
+    const Descriptor reader(::open(fifo.c_str(), O_RDONLY | O_CLOEXEC));
+    console.write_end.close();
+    CHECK(Reader(console.read_end.get()).all().empty());
 }
