@@ -20,6 +20,7 @@ enum class LineEnd {
 class LineCutter {
   public:
     explicit LineCutter(std::size_t line_limit) : limit_(line_limit) {}
+    void limit_to(std::size_t line_limit) { limit_ = line_limit; }  // from the next unit on
 
     // Calls emit(std::string_view unit, LineEnd) for each unit that is complete; views live until
     // it returns. No unit is longer than the limit plus its end.

@@ -38,7 +38,8 @@ struct RelayOptions {
     // A reader that takes nothing for so long is not waited for any more: lines are dropped and
     // counted.
     Duration reader_patience = std::chrono::seconds(5);
-    // A longer line is passed on in pieces of this size, each with the prefix.
+    // A longer line is passed on in pieces of this size, each with the prefix. With more than 64
+    // workers they share 8 MiB: 16 KiB each for 256 workers.
     std::size_t line_limit = 64u << 10;
     int tail_lines = 20;
 };

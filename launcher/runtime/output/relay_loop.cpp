@@ -16,12 +16,10 @@ namespace ddrun::launcher {
 
 namespace {
 
-// One read: small enough to stay in the cache until it is written, large enough to make calls rare.
-constexpr std::size_t read_bytes = 256u << 10;
-// A console is written to when so much waits, and at the end of each turn.
-constexpr std::size_t flush_bytes = 256u << 10;
+// For all unfinished lines together, and what each may have at least.
+constexpr std::size_t line_memory = 8u << 20;
+constexpr std::size_t least_line_limit = 4096;
 constexpr Duration holder_grace = std::chrono::seconds(1);
-constexpr Duration activity_pause = std::chrono::seconds(1);
 
 bool understands_erase_line() {
     const char* terminal = std::getenv("TERM");
@@ -56,7 +54,8 @@ RelayLoop::RelayLoop(const RelayOptions& options, RelayCallbacks callbacks)
       consoles_(open_consoles(options)),
       epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "output thread: epoll_create1")),
       wake_(checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "output thread: eventfd")),
-      read_buffer_(new char[read_bytes]) {
+      read_buffer_(new char[read_bytes]),
+      line_limit_(options.line_limit) {
     epoll_event event{EPOLLIN, {.ptr = &wake_}};
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
     for (const auto& each : consoles_) {
@@ -104,10 +103,10 @@ void RelayLoop::wait() {
     bool commands = false;
     for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<std::size_t>(i)];
-        const auto is_event = [&event](const auto& each) { return event.data.ptr == each.get(); };
+        const auto is_it = [&event](const auto& each) { return event.data.ptr == each.get(); };
         if (event.data.ptr == &wake_) {
             commands = true;
-        } else if (std::none_of(consoles_.begin(), consoles_.end(), is_event)) {
+        } else if (std::none_of(consoles_.begin(), consoles_.end(), is_it)) {
             auto& source = *static_cast<Source*>(event.data.ptr);
             source.hung_up |= (event.events & (EPOLLHUP | EPOLLERR)) != 0;
             mark_ready(source);
@@ -155,6 +154,7 @@ void RelayLoop::perform(WorkerStreams& streams) {
         std::make_unique<Worker>(key, make_stream(streams.out, out), make_stream(streams.err, err));
     for (Source* source : worker->sources()) watch(*source);
     workers_[key] = std::move(worker);
+    share_line_memory();
     if (finishing_) end(*workers_[key], now_);
 }
 
@@ -185,7 +185,7 @@ WorkerStream RelayLoop::make_stream(StreamPlan& plan, Console& console) {
     if (plan.to_console) sinks.console = &console;
     if (!plan.file.empty()) sinks.file = file_at(plan.file);
     if (!plan.duplicate_file.empty()) sinks.duplicates = file_at(plan.duplicate_file);
-    return {std::move(plan), std::move(sinks), next_owner_++, options_.line_limit};
+    return {std::move(plan), std::move(sinks), next_owner_++, line_limit_};
 }
 
 std::shared_ptr<LogFile> RelayLoop::file_at(const std::string& path) {
@@ -193,6 +193,15 @@ std::shared_ptr<LogFile> RelayLoop::file_at(const std::string& path) {
     if (!file) file = std::make_shared<LogFile>(path, now_);
     report_failure(file.get());
     return file;
+}
+
+void RelayLoop::share_line_memory() {
+    const std::size_t streams = std::max<std::size_t>(1, 2 * workers_.size());
+    const std::size_t share = std::max(least_line_limit, line_memory / streams);
+    const std::size_t limit = std::min(options_.line_limit, share);
+    if (std::exchange(line_limit_, limit) == limit) return;
+    for (const auto& [key, worker] : workers_)
+        for (Source* source : worker->sources()) source->limit_lines(limit);
 }
 
 void RelayLoop::watch(Source& source) {
@@ -217,117 +226,12 @@ void RelayLoop::mark_ready(Source& source) {
     if (!std::exchange(source.ready, true)) ready_.push_back(&source);
 }
 
-void RelayLoop::serve_ready() {
-    std::erase_if(ready_, [this](Source* source) {
-        if (source->open() && source->must_wait()) return false;
-        if (source->open() && serve(*source)) return false;
-        source->ready = false;
-        return true;
-    });
-}
-
-// One read; true when another may find something without a new edge.
-bool RelayLoop::serve(Source& source) {
-    const std::span buffer(read_buffer_.get(), source.read_size(read_bytes));
-    const auto read = source.read(buffer, now_, growth_);
-    source.owed -= std::min(source.owed, read.bytes);
-    if (read.bytes > 0) note_activity(source);
-    report_failure(source.sinks().file.get());
-    report_failure(source.sinks().duplicates.get());
-    for (const auto& console : consoles_)
-        if (console->waiting_bytes() >= flush_bytes) console->flush(now_);
-    switch (read.state) {
-        case WorkerStream::Read::State::all_asked:
-            return true;
-        case WorkerStream::Read::State::less:
-            return source.hung_up || source.worker->close_at;
-        case WorkerStream::Read::State::nothing:
-            source.owed = 0;
-            return false;
-        case WorkerStream::Read::State::ended:
-            source.owed = 0;
-            source.close(now_);
-            return false;
-    }
-    return false;
-}
-
-void RelayLoop::note_activity(Source& source) {
-    Worker& worker = *source.worker;
-    if (&source == &worker.err) worker.out.forget_tail();
-    if (now_ < worker.active_after) return;
-    worker.active_after = now_ + activity_pause;
-    if (callbacks_.active && !abandoned_) callbacks_.active(worker.key.first, worker.key.second);
-}
-
-void RelayLoop::close_ended() {
-    std::erase_if(ending_, [this](Worker* worker) {
-        if (!close_if_due(*worker)) return false;
-        forget(*worker);
-        return true;
-    });
-}
-
-bool RelayLoop::close_if_due(Worker& worker) {
-    bool closed = true;
-    for (Source* source : worker.sources()) {
-        if (source->open() && now_ >= *worker.close_at && source->owed == 0) source->close(now_);
-        closed = closed && !source->open();
-    }
-    return closed;
-}
-
-void RelayLoop::forget(Worker& worker) {
-    const Key key = worker.key;
-    const auto most = static_cast<std::size_t>(std::max(options_.tail_lines, 0));
-    tails_[key] = worker.tail().lines(most);
-    std::erase_if(ready_, [&worker](Source* source) { return source->worker == &worker; });
-    workers_.erase(key);
-    release_unused_files();
-    if (callbacks_.drained && !abandoned_) callbacks_.drained(key.first, key.second);
-}
-
-void RelayLoop::release_unused_files() {
-    std::erase_if(files_, [this](auto& entry) {
-        LogFile& file = *entry.second;
-        if (entry.second.use_count() > 1) return false;
-        file.close(now_);
-        report_failure(&file);
-        if (auto loss = file.loss()) file_losses_.push_back(std::move(*loss));
-        return true;
-    });
-}
-
-void RelayLoop::serve_consoles() {
-    const bool last_lines = finishing_ && workers_.empty();
-    for (const auto& console : consoles_) {
-        if (last_lines) console->settle_all();
-        console->flush(now_);
-        console->advance_to(now_);
-        if (const auto line = console->take_obituary()) write_obituary(*line);
-        if (!console->take_poll_wish()) continue;
-        epoll_event event{EPOLLOUT | EPOLLONESHOT, {.ptr = console.get()}};
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, console->poll_fd(), &event);
-    }
-}
-
-// The console cannot say it: one log file does, an error stream's where there is one.
-void RelayLoop::write_obituary(const std::string& line) {
-    LogFile* file = nullptr;
-    for (const auto& [key, worker] : workers_) {
-        const auto& out = worker->out.sinks().file;
-        const auto& err = worker->err.sinks().file;
-        if (err) return err->note(line, now_);
-        if (out && !file) file = out.get();
-    }
-    if (file) file->note(line, now_);
-}
-
-void RelayLoop::report_failure(LogFile* file) {
-    if (!file) return;
-    const auto words = file->take_first_failure();
-    if (words && callbacks_.file_failed && !abandoned_)
-        callbacks_.file_failed(file->path(), *words);
+// Taken out of epoll by name: a child between fork and exec may hold a copy of the descriptor, and
+// then closing ours would leave events that point to nothing.
+void RelayLoop::close(Source& source) {
+    if (!source.open()) return;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, source.fd(), nullptr);
+    source.close(now_);
 }
 
 std::vector<std::string> RelayLoop::tail(int round, int local_rank) const {

@@ -48,6 +48,10 @@ class RelayLoop {
     [[nodiscard]] std::vector<std::string> losses() const;
 
   private:
+    // One read: small enough to stay in the cache until it is written, large enough to make calls
+    // rare.
+    static constexpr std::size_t read_bytes = 256u << 10;
+
     using Key = std::pair<int, int>;  // round, local rank
     struct Worker;
     struct Source : WorkerStream {
@@ -83,9 +87,11 @@ class RelayLoop {
 
     [[nodiscard]] WorkerStream make_stream(StreamPlan& plan, Console& console);
     [[nodiscard]] std::shared_ptr<LogFile> file_at(const std::string& path);
+    void share_line_memory();
     void watch(Source& source);
     void end(Worker& worker, TimePoint close_at);
     void mark_ready(Source& source);
+    void close(Source& source);
 
     void serve_ready();
     [[nodiscard]] bool serve(Source& source);
@@ -115,6 +121,7 @@ class RelayLoop {
         tails_;  // of ended workers, this round's and the last's
     std::vector<std::string> file_losses_;
     PipeGrowth growth_;
+    std::size_t line_limit_;
     Console::Owner next_owner_ = 1;
     TimePoint now_{};
     bool finishing_ = false;

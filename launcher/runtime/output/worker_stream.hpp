@@ -56,6 +56,7 @@ class WorkerStream {
     [[nodiscard]] std::size_t read_size(std::size_t most) const;
     [[nodiscard]] std::size_t bytes_in_pipe() const;
 
+    void limit_lines(std::size_t line_limit) { cutter_.limit_to(line_limit); }
     [[nodiscard]] const TailBuffer& tail() const { return tail_; }
     void forget_tail();
     [[nodiscard]] const Sinks& sinks() const { return sinks_; }

@@ -113,6 +113,19 @@ TEST_CASE("memory is bounded by the limit, whatever is written") {
     }
 }
 
+TEST_CASE("a smaller limit holds for what is already carried, too") {
+    LineCutter cutter(10);
+    Units units;
+    const auto emit = [&](std::string_view unit, LineEnd end) {
+        units.push_back({std::string(unit), end});
+    };
+    cutter.feed("12345678", emit);
+    cutter.limit_to(4);
+    cutter.feed("9abcdef\n", emit);
+    CHECK(units ==
+          Units{{"12345678", LineEnd::none}, {"9abc", LineEnd::none}, {"def\n", LineEnd::newline}});
+}
+
 TEST_CASE("text after a carriage return is a progress bar in the making") {
     LineCutter cutter(100);
     const auto ignore = [](std::string_view, LineEnd) {};
