@@ -48,7 +48,7 @@ struct RelayOptions {
 struct RelayCallbacks {
     // Both streams of an ended worker are done; once for each `worker_ended`.
     std::function<void(int round, int local_rank)> drained;
-    // It wrote something; at most once a second.
+    // It wrote something; at most ten times a second.
     std::function<void(int round, int local_rank)> active;
     // First failure of each file: "PATH" "cannot be written: No space left on device; ...".
     std::function<void(std::string path, std::string words)> file_failed;

@@ -13,7 +13,8 @@ namespace {
 
 // A console is written to when so much waits, and at the end of each turn.
 constexpr std::size_t flush_bytes = 256u << 10;
-constexpr Duration activity_pause = std::chrono::seconds(1);
+// Well below the shortest sensible --hang-timeout, rare enough to cost nothing.
+constexpr Duration activity_pause = std::chrono::milliseconds(100);
 
 }  // namespace
 
