@@ -162,7 +162,7 @@ TEST_CASE("--env has the last word") {
     facts.environment = {{"A", "parent"}, {"OMP_NUM_THREADS", "3"}};
     auto spec = job("./train");
     spec.extra_env = {{"A", "first"}, {"A", "second"}, {"OMP_NUM_THREADS", "5"}, {"B", "x=y"}};
-    const auto& env = plan(spec, facts, 2)[0].environment;
+    const auto env = plan(spec, facts, 2)[0].environment;
     CHECK(env.at("A") == "second");
     CHECK(env.at("OMP_NUM_THREADS") == "5");
     CHECK(env.at("B") == "x=y");
