@@ -17,12 +17,12 @@ void StopState::request(int signal, std::optional<TimePoint> deadline) {
     requested_.store(true);
 }
 
-void StopState::end(const Failure& failure) {
+void StopState::end_because(const Failure& failure) {
     {
         const std::lock_guard lock(mutex_);
         cause_ = failure.words;
     }
-    ended_.store(true);
+    end();
 }
 
 bool StopState::is_wanted() const noexcept {

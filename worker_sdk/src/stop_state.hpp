@@ -17,7 +17,8 @@ class StopState {
     void arm(bool interrupt_too);
 
     void request(int signal, std::optional<TimePoint> deadline);  // by the agent
-    void end(const Failure& failure);                             // nothing with peers can finish
+    void end() noexcept { ended_.store(true); }                   // nothing with peers can finish
+    void end_because(const Failure& failure);                     // the same, in the agent's words
     void agree() noexcept { agreed_.store(true); }                // at a collective, on all ranks
     void use_agreement() noexcept {
         by_agreement_.store(true);

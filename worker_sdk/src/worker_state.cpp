@@ -66,7 +66,7 @@ void Worker::State::connect() {
     link = std::make_unique<detail::ControlLink>(
         detail::connect_to_agent(env.agent_socket, deadline),
         [this](int signal, std::optional<TimePoint> until) { stop.request(signal, until); });
-    link->listen_to_end([this](const detail::Failure& failure) { stop.end(failure); });
+    link->listen_to_end([this](const detail::Failure& failure) { stop.end_because(failure); });
     (void)link->ask(rendezvous::WorkerHello{rendezvous::worker_protocol_version, env.round,
                                             env.rank, env.local_rank, ::getpid()},
                     "joining the agent of this node", options.agent_timeout);
@@ -90,7 +90,10 @@ void Worker::State::make_shared_group() {
     detail::GroupHooks hooks;
     hooks.wants_stop = [this] { return stop.is_wanted(); };
     hooks.stop_is_agreed = [this] { stop.agree(); };
-    hooks.blame = [this](int rank, const std::string& words) { link->blame(rank, words); };
+    hooks.blame = [this](int rank, const std::string& words) {
+        stop.end();
+        link->blame(rank, words);
+    };
     hooks.cause = [this] { return stop.cause(); };
     auto made = std::make_unique<detail::SharedGroup>(
         open_arena(),
@@ -101,7 +104,7 @@ void Worker::State::make_shared_group() {
     group = std::move(made);
     link->run_there([this] { detail::enter(shared_group->own_slot()); });
     link->listen_to_end([this](const detail::Failure& failure) {
-        stop.end(failure);
+        stop.end_because(failure);
         shared_group->break_up(fault_of(failure));
     });
     stop.use_agreement();

@@ -58,6 +58,7 @@ std::vector<RankResult> run_with(FakeAgent& agent, const Fault& fault, std::size
         [&](Worker& worker, std::ostream& say) {
             std::vector<float> data(elements, 1.0f);
             worker.process_group().barrier();
+            worker.progress(0);  // the agent may strike from here
             for (int i = 0; i < 1000; ++i) {
                 if (worker.rank() == fault.victim && i == fault.at) ::raise(fault.signal);
                 const auto before = Clock::now();
@@ -135,9 +136,9 @@ TEST_CASE("peers killed at random moments, with and without the agent's notice")
         FakeAgent agent(world);
         agent.tells_of_deaths = dice.one_in(2);
         const auto delay = std::chrono::microseconds(dice.between(0, 20000));
-        int greeted = 0;
+        int ready = 0;
         agent.on_message = [&](int, const rendezvous::FromWorker& message) {
-            if (std::holds_alternative<rendezvous::ArenaOpen>(message) && ++greeted == world)
+            if (std::holds_alternative<rendezvous::Progress>(message) && ++ready == world)
                 agent.after(delay, [&] { agent.kill(victim, SIGKILL); });
         };
         const auto elements = static_cast<std::size_t>(dice.between(1, 300000));

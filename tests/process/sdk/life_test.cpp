@@ -81,7 +81,7 @@ RankResult start_alone_with(const std::vector<std::pair<std::string, std::string
 
 TEST_CASE("started alone a program is a world of one without threads or sockets") {
     const auto result = alone({}, [](std::ostream& say) {
-        const auto before = open_files();
+        const auto before = std::pair(open_files(), threads());
         Worker worker = Worker::from_environment();
         auto& group = worker.process_group();
         std::vector<float> data = {1, 2, 3};
@@ -94,10 +94,10 @@ TEST_CASE("started alone a program is a world of one without threads or sockets"
         worker.barrier();
         worker.progress(1);
         say << worker.rank() << worker.world_size() << worker.local_rank() << worker.round()
-            << worker.restart_count() << copy[2] << worker.should_stop() << threads()
-            << (open_files() == before);
+            << worker.restart_count() << copy[2] << worker.should_stop()
+            << (std::pair(open_files(), threads()) == before);
     });
-    CHECK(result.said == "010103011");
+    CHECK(result.said == "01010301");
 }
 
 TEST_CASE("a rank knows who it is") {
@@ -302,19 +302,22 @@ TEST_CASE("a Worker leaves no thread, descriptor or mapping behind") {
     CHECK(ranks[0].exited_with(0));
     FakeAgent agent(2);
     const auto pairs = agent.run([](std::ostream& say) {
+        std::thread([] {}).join();  // a sanitizer starts a thread of its own with the first one
         const auto files = open_files();
+        const auto before = threads();
         {
             Worker worker = Worker::from_environment();
             std::vector<float> data(100000);
             worker.process_group().all_reduce(data);
             worker.process_group().barrier();
-            say << threads();
+            say << threads() - before;
         }
         const std::string maps = content_of("/proc/self/maps");
-        wait_until([] { return threads() == 1; });  // a joined thread's entry may linger a moment
+        wait_until(
+            [&] { return threads() == before; });  // a joined thread's entry may linger a moment
         say << (open_files() == files) << (maps.find("memfd:") == std::string::npos);
     });
-    for (const auto& rank : pairs) CHECK(rank.said == "211");
+    for (const auto& rank : pairs) CHECK(rank.said == "111");
 }
 
 TEST_CASE("every descriptor of the SDK is closed by exec") {
