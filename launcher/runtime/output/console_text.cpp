@@ -7,7 +7,6 @@ namespace ddrun::launcher {
 namespace {
 
 constexpr std::size_t first_capacity = 256u << 10;
-constexpr std::size_t kept_capacity = 1u << 20;
 constexpr std::string_view erase_line = "\r\x1b[K";
 // Without wrapping, a progress line wider than the terminal stays one row and can be erased.
 constexpr std::string_view no_wrap = "\x1b[?7l";
@@ -21,6 +20,7 @@ void ConsoleText::piece(Owner owner, std::string_view prefix, std::string_view t
 }
 
 void ConsoleText::progress(Owner owner, std::string_view prefix, std::string_view text) {
+    if (text == "\r") return;  // bars begin with it; a bare prefix would flash up
     if (style_ == ProgressStyle::redraw) {
         text.remove_suffix(1);
         progress_owner_ = nobody;
@@ -95,7 +95,7 @@ void ConsoleText::taken(std::size_t bytes) {
     if (size_ <= limit_ / 2) full_ = false;
     if (size_ > 0) return;
     start_ = 0;
-    if (capacity_ > kept_capacity) {
+    if (capacity_ > limit_) {  // what a slow reader needed; at most the limit is kept
         bytes_.reset();
         capacity_ = 0;
     }

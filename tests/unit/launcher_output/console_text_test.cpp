@@ -105,6 +105,14 @@ TEST_CASE("on a terminal a bar in the making is shown, and taken over by its nex
     CHECK(pipe.size() == 0);
 }
 
+TEST_CASE("a lone \\r shows nothing, not even a prefix") {
+    for (const auto style : {ProgressStyle::pass_on, ProgressStyle::redraw}) {
+        ConsoleText text(1000, style);
+        text.progress(1, "[0] ", "\r");
+        CHECK(text.size() == 0);
+    }
+}
+
 TEST_CASE("full from the limit on, until half of it is gone") {
     ConsoleText text(100, ProgressStyle::pass_on);
     CHECK(text.room() == 100);
