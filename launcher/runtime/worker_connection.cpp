@@ -16,9 +16,8 @@ using ErrorCode = boost::system::error_code;
 
 constexpr std::size_t read_size = 64u << 10;
 
-ssize_t send_some(int socket, const std::string& bytes, std::size_t limit,
-                  const UniqueFd* descriptor) {
-    iovec part{const_cast<char*>(bytes.data()), std::min(bytes.size(), limit)};
+ssize_t send_some(int socket, std::string_view bytes, const UniqueFd* descriptor) {
+    iovec part{const_cast<char*>(bytes.data()), bytes.size()};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -46,8 +45,8 @@ WorkerConnection::WorkerConnection(boost::asio::io_context& io, UniqueFd socket,
       frames_(rendezvous::max_frame_bytes),
       peer_pid_(peer_pid) {}
 
-void WorkerConnection::start() {
-    hello_deadline_.expires_after(hello_patience);
+void WorkerConnection::start(std::chrono::milliseconds patience) {
+    hello_deadline_.expires_after(patience);
     hello_deadline_.async_wait([self = weak_from_this()](const ErrorCode& error) {
         if (const auto connection = self.lock(); connection && !error && !connection->accepted()) {
             connection->fail();
@@ -102,9 +101,13 @@ WorkerConnection::ReadResult WorkerConnection::read_some() {
     return ReadResult::more;
 }
 
-// False: the peer broke the protocol.
+// False: the peer broke the protocol. While it does not take its answers, its requests wait.
 bool WorkerConnection::deliver_frames() {
-    while (const auto frame = frames_.next()) {
+    while (outgoing_bytes_ <= reply_backlog) {
+        const auto frame = frames_.next();
+        if (!frame) {
+            return !frames_.broken() && (accepted() || bytes_before_hello_ < max_hello_bytes);
+        }
         auto message = rendezvous::decode_from_worker(*frame);
         if (!message) {
             return false;
@@ -114,15 +117,15 @@ bool WorkerConnection::deliver_frames() {
             return true;
         }
     }
-    return !frames_.broken() && (accepted() || bytes_before_hello_ < max_hello_bytes);
+    return true;
 }
 
 void WorkerConnection::send(const rendezvous::ToWorker& message,
                             std::shared_ptr<const UniqueFd> descriptor) {
-    if (!descriptor_.is_open() || closing_) {
+    if (!descriptor_.is_open() || closing_ || deaf_) {
         return;
     }
-    outgoing_.push_back({rendezvous::encode(message), std::move(descriptor)});
+    outgoing_.push_back({rendezvous::encode(message), 0, std::move(descriptor)});
     outgoing_bytes_ += outgoing_.back().bytes.size();
     if (!writing_) {
         write_all();
@@ -132,25 +135,33 @@ void WorkerConnection::send(const rendezvous::ToWorker& message,
 void WorkerConnection::write_all() {
     while (descriptor_.is_open() && !outgoing_.empty()) {
         Outgoing& front = outgoing_.front();
-        const ssize_t sent = send_some(descriptor_.native_handle(), front.bytes, front.bytes.size(),
-                                       front.descriptor.get());
+        const ssize_t sent =
+            send_some(descriptor_.native_handle(), front.rest(), front.descriptor.get());
+        if (sent < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return wait_writable();
+        }
         if (sent < 0) {
-            if (errno == EAGAIN || errno == EINTR) {
-                return wait_writable();
-            }
-            return fail();
+            return stop_sending();
         }
         front.descriptor.reset();
-        front.bytes.erase(0, static_cast<std::size_t>(sent));
+        front.sent += static_cast<std::size_t>(sent);
         outgoing_bytes_ -= static_cast<std::size_t>(sent);
-        if (front.bytes.empty()) {
+        if (front.rest().empty()) {
             outgoing_.pop_front();
         }
     }
     if (closing_) {
         fail();
-    } else {
-        wait_readable();
+    }
+}
+
+// A worker that is gone may have left words in the socket: reading goes on to their end.
+void WorkerConnection::stop_sending() {
+    deaf_ = true;
+    outgoing_.clear();
+    outgoing_bytes_ = 0;
+    if (closing_) {
+        fail();
     }
 }
 
@@ -161,8 +172,21 @@ void WorkerConnection::wait_writable() {
                                self->writing_ = false;
                                if (!error) {
                                    self->write_all();
+                                   self->resume_reading();
                                }
                            });
+}
+
+// Requests that waited come first, then the socket.
+void WorkerConnection::resume_reading() {
+    if (!descriptor_.is_open() || closing_) {
+        return;
+    }
+    if (!deliver_frames()) {
+        fail();
+    } else if (outgoing_bytes_ <= reply_backlog) {
+        wait_readable();
+    }
 }
 
 void WorkerConnection::fail() {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace ddrun::launcher {
 
@@ -20,7 +21,6 @@ using keeper::UniqueFd;
 
 // What a connection may cost before and after its hello.
 constexpr std::size_t max_hello_bytes = 4096;
-constexpr auto hello_patience = std::chrono::seconds(5);
 constexpr std::size_t reply_backlog = 1u << 20;  // beyond it no further request is read
 
 // One process at the other end of the agent socket. Malformed bytes, silence before the hello, or a
@@ -35,7 +35,7 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     WorkerConnection(boost::asio::io_context& io, UniqueFd socket, int peer_pid,
                      Callbacks callbacks);
 
-    void start();
+    void start(std::chrono::milliseconds patience);  // for the hello
     void send(const rendezvous::ToWorker& message,
               std::shared_ptr<const UniqueFd> descriptor = nullptr);
     // Reads and hands over everything that has arrived; what is there is bounded by the socket
@@ -53,13 +53,18 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
   private:
     struct Outgoing {
         std::string bytes;
+        std::size_t sent = 0;
         std::shared_ptr<const UniqueFd> descriptor;
+
+        [[nodiscard]] std::string_view rest() const { return std::string_view(bytes).substr(sent); }
     };
     enum class ReadResult { more, nothing_now, ended };
 
     void wait_readable();
     void wait_writable();
     void write_all();
+    void stop_sending();
+    void resume_reading();
     [[nodiscard]] ReadResult read_some();
     [[nodiscard]] bool deliver_frames();
     void fail();
@@ -76,6 +81,7 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     bool reading_ = false;
     bool writing_ = false;
     bool closing_ = false;
+    bool deaf_ = false;  // does not receive any more
 };
 
 }  // namespace ddrun::launcher

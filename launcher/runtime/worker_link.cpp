@@ -32,10 +32,12 @@ UniqueFd listen_on(const std::string& name) {
 
 }  // namespace
 
-WorkerLink::WorkerLink(boost::asio::io_context& io, const std::string& name, Callbacks callbacks)
+WorkerLink::WorkerLink(boost::asio::io_context& io, const std::string& name, Callbacks callbacks,
+                       std::chrono::milliseconds patience)
     : io_(io),
       name_(name),
       callbacks_(std::move(callbacks)),
+      patience_(patience),
       listener_(io, listen_on(name).release()),
       retry_(io) {
     wait_for_connection();
@@ -127,7 +129,7 @@ void WorkerLink::add_connection(UniqueFd socket, int peer_pid) {
                 receive(connection, std::move(message));
             },
             [this](WorkerConnection& connection) { remove(connection); }}));
-    connections_.back()->start();
+    connections_.back()->start(patience_);
 }
 
 void WorkerLink::receive(WorkerConnection& connection, rendezvous::FromWorker message) {

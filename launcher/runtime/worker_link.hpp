@@ -2,6 +2,7 @@
 
 #include "launcher/runtime/worker_connection.hpp"
 
+#include <chrono>
 #include <functional>
 #include <list>
 #include <memory>
@@ -21,7 +22,9 @@ class WorkerLink {
     };
 
     // `name` without '@' or leading zero. Throws std::system_error.
-    WorkerLink(boost::asio::io_context& io, const std::string& name, Callbacks callbacks);
+    // `patience`: how long a connection may take to say hello.
+    WorkerLink(boost::asio::io_context& io, const std::string& name, Callbacks callbacks,
+               std::chrono::milliseconds patience = std::chrono::seconds(5));
 
     [[nodiscard]] std::string address() const { return "@" + name_; }  // DDRUN_AGENT_SOCKET
 
@@ -50,6 +53,7 @@ class WorkerLink {
     boost::asio::io_context& io_;
     std::string name_;
     Callbacks callbacks_;
+    std::chrono::milliseconds patience_;
     boost::asio::posix::stream_descriptor listener_;
     boost::asio::steady_timer retry_;
     std::list<Connection> connections_;
