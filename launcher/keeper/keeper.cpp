@@ -78,7 +78,8 @@ int live(UniqueFd link, const WorkerDefaults& defaults, pid_t job_group) {
     const pid_t job_group = ::getpgrp();
     // A signal to ddrun's process group must not reach the one that cleans up after it.
     ::setpgid(0, 0);
-    ::prctl(PR_SET_NAME, "ddrun-keeper");
+    // Not "ddrun...": `pkill -9 ddrun` and `killall -9 ddrun` end the agent alone, and we clean up.
+    ::prctl(PR_SET_NAME, "keeper");
     settle_signals(defaults.ignore_hangup);
     keep_only(link.get());
     int status = internal_error;

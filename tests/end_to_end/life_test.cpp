@@ -84,6 +84,16 @@ TEST_CASE("LIFE-1: kill -9 of the launcher's whole process group leaves nothing"
     CHECK(job.leaves_nothing(2s));
 }
 
+TEST_CASE("LIFE-1: pkill -9 ddrun spares the keeper, which leaves nothing") {
+    Program job(shell(3, "echo ready; sleep 999 & (setsid sleep 999 &); wait"));
+    REQUIRE(all_say(job, "ready", 3));
+    for (const auto pid : job.descendants())
+        REQUIRE_FALSE(has(read_file("/proc/" + std::to_string(pid) + "/comm"), "ddrun"));
+    job.send_signal(SIGKILL);
+    CHECK(job.wait(5s) == 137);
+    CHECK(job.leaves_nothing(2s));
+}
+
 TEST_CASE("LIFE-2: helpers of a failed worker are gone, also in another session") {
     for (const char* last : {"exit 1", "kill -SEGV $$"}) {
         CAPTURE(last);

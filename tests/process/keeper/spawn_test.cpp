@@ -137,7 +137,7 @@ TEST_CASE("the keeper holds nothing of the agent's but its link") {
         },
         1s));
     CAPTURE(seen);
-    CHECK(read_process(agent.keeper())->name == "ddrun-keeper");
+    CHECK(read_process(agent.keeper())->name == "keeper");
     CHECK(::getpgid(agent.keeper()) == agent.keeper());
     CHECK(::getsid(agent.keeper()) == ::getsid(0));
 }
