@@ -57,7 +57,7 @@ std::vector<RankResult> run_with(FakeAgent& agent, const Fault& fault, std::size
         agent,
         [&](Worker& worker, std::ostream& say) {
             std::vector<float> data(elements, 1.0f);
-            worker.process_group().barrier();
+            worker.process_group().barrier({.timeout = 30s});
             worker.progress(0);  // the agent may strike from here
             for (int i = 0; i < 1000; ++i) {
                 if (worker.rank() == fault.victim && i == fault.at) ::raise(fault.signal);
@@ -121,7 +121,7 @@ TEST_CASE("a peer stopped at any operation makes every survivor time out and nam
         FakeAgent agent(3);
         const Fault fault{at % 3, at, SIGSTOP};
         CAPTURE(at);
-        check_survivors(run_with(agent, fault, 1000, 100ms), fault,
+        check_survivors(run_with(agent, fault, 1000, 500ms), fault,
                         "timed out " + std::to_string(fault.victim) + " at " + std::to_string(at));
     }
 }
@@ -152,16 +152,16 @@ TEST_CASE("peers killed at random moments, with and without the agent's notice")
 
 TEST_CASE("a peer that comes back after the others gave up is told so") {
     FakeAgent agent(2);
-    WorkerOptions options;
-    options.collective_timeout = 100ms;
-    const auto ranks = run_ranks(
-        agent,
-        [&](Worker& worker, std::ostream&) {
-            worker.process_group().barrier();
-            if (worker.rank() == 1) std::this_thread::sleep_for(300ms);
-            worker.process_group().barrier();
-        },
-        options);
+    const auto ranks = run_ranks(agent, [&](Worker& worker, std::ostream&) {
+        worker.process_group().barrier();
+        if (worker.rank() == 1) (void)worker.store().get("rank 0 gave up");
+        try {
+            worker.process_group().barrier({.timeout = 50ms});
+        } catch (const TimedOut&) {
+            worker.store().set("rank 0 gave up", "");
+            throw;
+        }
+    });
     CHECK(ranks[0].said == "timed_out: barrier 2: rank 1 did not arrive in time");
     CHECK(ranks[1].said.find("rank 1 did not arrive in time") != std::string::npos);
     REQUIRE(agent.notices(0).size() == 1);
