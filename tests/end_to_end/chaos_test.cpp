@@ -17,18 +17,13 @@ using namespace ddrun::test;
 
 namespace {
 
-// Names of ours that could outlive a job: shared memory, abstract sockets, run directories, cgroups.
-std::set<std::string> traces() {
+// What could outlive a job: shared memory, files, cgroups. A socket cannot: it lives as long as a
+// process holds it, and processes are counted by their tag.
+std::set<std::string> traces(const TemporaryDirectory& temporary) {
     std::set<std::string> found;
-    for (const char* folder : {"/dev/shm", "/tmp", "/run"})
-        for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-            const auto name = entry.path().filename().string();
-            if (name.rfind("ddrun", 0) == 0 && name.rfind("ddrun-test", 0) != 0) found.insert(entry.path().string());
-        }
-    for (const auto& line : lines_of(read_file("/proc/net/unix")))
-        if (has(line, "@ddrun")) found.insert(line.substr(line.find("@ddrun")));
     std::error_code ignored;
-    for (const char* top : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"})
+    for (const auto& entry : std::filesystem::directory_iterator(temporary.path())) found.insert(entry.path().string());
+    for (const char* top : {"/dev/shm", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"})
         for (const auto& entry : std::filesystem::directory_iterator(top, ignored))
             if (has(entry.path().filename().string(), "ddrun")) found.insert(entry.path().string());
     return found;
@@ -76,12 +71,14 @@ TEST_CASE("random kills of launcher, keeper, workers and their children leave no
     WARN("replay: DDRUN_CHAOS_KILLS=" << kills << " DDRUN_CHAOS_SEED=" << seed);
     std::mt19937 random(seed);
     auto up_to = [&](int limit) { return std::uniform_int_distribution<int>(0, limit)(random); };
-    const auto before = traces();
+    const TemporaryDirectory temporary;
+    const auto before = traces(temporary);
     for (int killed = 0; killed < kills;) {
         auto invocation = ddrun_with({"--nproc-per-node=3", "--max-restarts=" + std::to_string(up_to(2)), "--restart-backoff=0",
                                       "--shutdown-timeout=300ms", "sh", "-c",
                                       "trap '' TERM; sleep 300 & (setsid sleep 300 &); (setsid sh -c 'sleep 300 & sleep 300' &); "
                                       "echo ready; wait; sleep 300"});
+        invocation.env["TMPDIR"] = temporary.path();
         Program job(invocation);
         if (up_to(3) != 0) job.wait_for_output("ready", 10s);
         bool guard_killed = false;  // launcher or keeper: the other one now cleans up, and is left alone
@@ -98,6 +95,6 @@ TEST_CASE("random kills of launcher, keeper, workers and their children leave no
         INFO("after " << killed << " kills");
         REQUIRE(job.wait(10s).has_value());
         REQUIRE(job.leaves_nothing(2s));
-        REQUIRE(job.wait_until([&] { return traces() == before; }, 3s));
+        REQUIRE(job.wait_until([&] { return traces(temporary) == before; }, 3s));
     }
 }
