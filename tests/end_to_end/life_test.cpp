@@ -281,7 +281,7 @@ TEST_CASE("Ctrl-Z stops the whole job, fg goes on") {
     // Z: it had just ended; D: it waits for the exec of a child that is stopped.
     const auto runs = [](pid_t pid) {
         const char state = process_state(pid);
-        return (state == 'R' || state == 'S') && !has(read_file("/proc/" + std::to_string(pid) + "/comm"), "ddrun");
+        return (state == 'R' || state == 'S') && !has(read_file("/proc/" + std::to_string(pid) + "/comm"), "keeper");
     };
     CHECK(job.wait_until([&] {
         const auto all = job.descendants();
