@@ -156,7 +156,8 @@ std::optional<Variant> decode_body(std::uint8_t type, ByteReader& in) {
         std::variant_alternative_t<index, Variant> message;
         std::apply([&](auto&... field) { (read(in, field), ...); }, fields(message));
         if (!in.complete()) return std::nullopt;
-        return Variant(std::move(message));
+        return std::optional<Variant>(std::in_place, std::in_place_index<index>,
+                                      std::move(message));
     }
 }
 
