@@ -1,14 +1,9 @@
 #include "launcher/runtime/agent_runner.hpp"
 
-#include "launcher/runtime/child.hpp"
 #include "launcher/runtime/run_agent.hpp"
 #include "launcher/runtime/start_failure.hpp"
-#include "launcher/runtime/summary_facts.hpp"
 #include "rendezvous/platform/clock.hpp"
 #include "rendezvous/platform/random.hpp"
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -18,10 +13,6 @@ namespace ddrun::launcher {
 namespace {
 
 using boost::system::error_code;
-
-constexpr auto drain_patience = std::chrono::seconds(3);
-constexpr auto keeper_patience = std::chrono::seconds(2);
-constexpr int descendants_patience_ms = 5000;
 
 // Helpers of a killed worker (Python's resource tracker) clean up when it is gone; then they are
 // killed.
@@ -66,7 +57,8 @@ AgentRunner::AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,
                         if (finish_) {
                             conclude();
                         }
-                    }}),
+                    },
+                    [this] { output_finished(); }}),
       memory_at_start_(read_memory_counters()) {
     if (job.spec.status_file) {
         status_ = std::make_unique<StatusFile>(*job.spec.status_file);
@@ -80,7 +72,6 @@ int run_agent(const Job& job, RunLogs& logs, const MasterPort& port, keeper::Kee
 }
 
 int AgentRunner::run() {
-    publish_status("starting");
     if (logs_.is_temporary()) {
         act(Note{"log files are in " + logs_.directory()});
     }
@@ -91,150 +82,6 @@ int AgentRunner::run() {
 
 void AgentRunner::say(const std::string& words) {
     output_.relay().say("ddrun: " + words);
-}
-
-// --- what happened outside ----------------------------------------------------------------------
-
-void AgentRunner::signal_arrived(const ReceivedSignal& received) {
-    if (received.signal == SIGCHLD) {
-        return reap_children();
-    }
-    happen(AgentEvent(
-        SignalArrived{received.signal, received.pid, received.uid, received.from_terminal}));
-}
-
-// As a subreaper, or as process 1 of a container, ddrun is given orphans that are nobody's workers.
-void AgentRunner::reap_children() {
-    int status = 0;
-    pid_t pid = 0;
-    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
-        if (pid == keeper_.pid()) {
-            keeper_status_ = status;
-        }
-    }
-}
-
-void AgentRunner::keeper_said(const keeper::FromKeeper& message) {
-    std::visit([this](const auto& one) { on(one); }, message);
-}
-
-void AgentRunner::keeper_gone() {
-    keeper_lost_ = true;
-    if (!keeper_status_) {
-        keeper_status_ = reap_child(keeper_.pid(), keeper_patience);
-    }
-    if (concluded_) {
-        return io_.stop();
-    }
-    // Workers have the keeper's end as their death signal; what they started is ours to end.
-    const bool all_gone = keeper::end_all_descendants(0, descendants_patience_ms);
-    output_.all_ended();
-    std::string words = "the keeper (pid " + std::to_string(keeper_.pid()) + ") ended unexpectedly";
-    if (keeper_status_) {
-        words += ": " + ExitStatus::from_wait_status(*keeper_status_).describe();
-    }
-    happen(AgentEvent(
-        KeeperLost{words + (all_gone ? "" : "; processes are left that SIGKILL does not end")}));
-}
-
-void AgentRunner::worker_said(int local_rank, rendezvous::FromWorker message) {
-    if (!round_) {
-        return;
-    }
-    if (const auto* progress = std::get_if<rendezvous::Progress>(&message)) {
-        happen(AgentEvent(GroupEvent(WorkerActive{local_rank, progress->step, false})));
-    } else if (const auto* aborted = std::get_if<rendezvous::AbortedBecause>(&message)) {
-        happen(AgentEvent(GroupEvent(WorkerBlamed{local_rank, aborted->rank, aborted->words})));
-    } else if (const auto* never = std::get_if<rendezvous::NeverRetry>(&message)) {
-        happen(AgentEvent(GroupEvent(WorkerSaidNeverRetry{local_rank, never->words})));
-    } else if (const auto* arena = std::get_if<rendezvous::ArenaOpen>(&message)) {
-        ArenaTable::Answer answer = round_->arenas.open(*arena);
-        workers_.send(local_rank, answer.reply, std::move(answer.memory));
-    } else {
-        happen(
-            rendezvous::StoreRequest{round_->grant().first_rank + local_rank, std::move(message)});
-    }
-}
-
-void AgentRunner::output_seen(int round, int local_rank) {
-    if (is_current(round)) {
-        happen(AgentEvent(GroupEvent(WorkerActive{local_rank, -1, true})));
-    }
-}
-
-void AgentRunner::log_failed(const std::string& path, const std::string& words) {
-    if (job_.spec.log_strict) {
-        happen(AgentEvent(
-            ShellFailed{exit_code::system_refused, "--log-strict: " + path + ": " + words}));
-    } else {
-        say("warning: " + path + ": " + words);
-    }
-}
-
-// --- from the keeper ----------------------------------------------------------------------------
-
-bool AgentRunner::is_current(int round) const {
-    return round_ && round_->grant().round == round;
-}
-
-void AgentRunner::on(const keeper::Spawned& message) {
-    if (is_current(message.round)) {
-        if (!message.refused_binding.empty()) {
-            say("warning: rank " + std::to_string(round_->grant().first_rank + message.local_rank) +
-                " runs without its binding: " + message.refused_binding);
-        }
-        happen(AgentEvent(GroupEvent(WorkerStarted{message.local_rank, message.pid})));
-    }
-}
-
-void AgentRunner::on(const keeper::NotSpawned& message) {
-    output_.worker_ended(message.round, message.local_rank);
-    if (is_current(message.round)) {
-        start_failed(message.local_rank, message.stage, message.error_number);
-    }
-}
-
-void AgentRunner::on(const keeper::Exited& message) {
-    output_.worker_ended(message.round, message.local_rank);
-    if (!is_current(message.round)) {
-        return;
-    }
-    workers_.catch_up();
-    const Duration age = detail::now().time_since_epoch() - Duration(message.at_ns);
-    happen(AgentEvent(GroupEvent(WorkerExited{message.local_rank,
-                                              ExitStatus::from_wait_status(message.wait_status),
-                                              std::max(age, Duration{})})));
-}
-
-void AgentRunner::on(const keeper::StoppedOrContinued& message) {
-    if (is_current(message.round)) {
-        happen(AgentEvent(GroupEvent(WorkerStopped{message.local_rank, message.stopped})));
-    }
-}
-
-void AgentRunner::on(const keeper::LeftBehind& message) {
-    if (is_current(message.round)) {
-        happen(AgentEvent(GroupEvent(DescendantsFound{message.local_rank, message.processes})));
-    }
-}
-
-void AgentRunner::on(const keeper::RoundClear& message) {
-    if (is_current(message.round)) {
-        happen(AgentEvent(GroupEvent(TreesGone{})));
-    }
-}
-
-void AgentRunner::on(const keeper::Stuck& message) {
-    if (is_current(message.round)) {
-        happen(AgentEvent(GroupEvent(
-            ProcessStuck{message.pid, message.local_rank, message.command, message.wait_channel})));
-    }
-}
-
-void AgentRunner::on(const keeper::Inspected& message) {
-    if (is_current(message.round)) {
-        happen(AgentEvent(GroupEvent(HangEvidence{message.local_rank, message.words})));
-    }
 }
 
 // --- events to the cores ------------------------------------------------------------------------
@@ -254,6 +101,7 @@ void AgentRunner::handle_all() {
         std::visit([this](const auto& one) { handle(one); }, event);
     }
     handling_ = false;
+    publish_status();
     set_timer();
 }
 
@@ -333,14 +181,14 @@ void AgentRunner::act(const BeginRound& action) {
     last_round_ = action.grant.round;
     refused_ = 0;
     if (const std::string warning = logs_.take_warning(); !warning.empty()) {
-        say("warning: " + warning);
+        log_failed("log files", warning);
     }
 }
 
 void AgentRunner::act(const EndRound&) {
     workers_.end_round();
     round_.reset();
-    publish_status("waiting");
+    state_ = "waiting";
 }
 
 // The workers stop first: what they still print would come after the shell's prompt, and the
@@ -359,20 +207,6 @@ void AgentRunner::on(const keeper::Suspended&) {
     }
 }
 
-void AgentRunner::act(const Finish& action) {
-    finish_ = action;
-    timer_.cancel();
-    if (output_.drained()) {
-        return conclude();
-    }
-    closing_timer_.expires_after(drain_patience);
-    closing_timer_.async_wait([this](const error_code& error) {
-        if (!error) {
-            conclude();
-        }
-    });
-}
-
 void AgentRunner::act(const GroupAction& action) {
     std::visit([this](const auto& one) { act(one); }, action);
 }
@@ -383,7 +217,7 @@ void AgentRunner::act(const StartWorkers&) {
         keeper_.send(
             [this, round, local_rank = plan.local_rank] { return spawn_frame(round, local_rank); });
     }
-    publish_status("running");
+    state_ = "running";
 }
 
 void AgentRunner::act(const SignalWorkers& action) {
@@ -393,7 +227,7 @@ void AgentRunner::act(const SignalWorkers& action) {
 
 void AgentRunner::act(const TellWorkersToStop& action) {
     workers_.announce(rendezvous::StopRequested{action.signal, milliseconds_of(action.grace)});
-    publish_status("stopping");
+    state_ = "stopping";
 }
 
 void AgentRunner::act(const TellWorkersAborted& action) {
@@ -449,97 +283,6 @@ void AgentRunner::start_failed(int local_rank, const std::string& stage, int err
                                                       plan.argv.empty() ? "" : plan.argv.front());
     failure.started = local_rank - refused_++;  // workers start in rank order
     happen(AgentEvent(GroupEvent(std::move(failure))));
-}
-
-// --- the end ------------------------------------------------------------------------------------
-
-void AgentRunner::conclude() {
-    if (std::exchange(concluded_, true)) {
-        return;
-    }
-    closing_timer_.cancel();
-    keeper_.send(keeper::Quit{});
-    say_summary();
-    output_.relay().finish();
-    publish_status("finished");
-    end_keeper();
-}
-
-void AgentRunner::end_keeper() {
-    if (keeper_lost_) {
-        return io_.stop();
-    }
-    closing_timer_.expires_after(keeper_patience);
-    closing_timer_.async_wait([this](const error_code& error) {
-        if (!error) {  // a keeper that does not go is ended; its link then says so
-            ::kill(keeper_.pid(), SIGKILL);
-        }
-    });
-}
-
-void AgentRunner::say_summary() {
-    std::string text = render_summary(*finish_, summary_facts());
-    while (!text.empty()) {
-        const std::size_t end = text.find('\n');
-        output_.relay().say(text.substr(0, end));
-        text.erase(0, end == std::string::npos ? end : end + 1);
-    }
-}
-
-SummaryFacts AgentRunner::summary_facts() {
-    SummaryFacts facts;
-    facts.program = job_.spec.program;
-    facts.node_name = job_.facts.node_name;
-    facts.max_restarts = job_.spec.max_restarts;
-    facts.uptime = time_of_cause() - round_began_;
-    facts.dropped_output = output_.relay().losses();
-    if (finish_->cause) {
-        facts.stderr_tail = output_.relay().tail(last_round_, finish_->cause->failure.local_rank);
-        facts.log_path = log_path_of_cause();
-        add_machine_facts(facts, memory_at_start_);
-    }
-    return facts;
-}
-
-// The end of the worker that was the cause, not that of the stop that followed.
-TimePoint AgentRunner::time_of_cause() const {
-    for (const WorkerRecord& worker : finish_->workers) {
-        if (finish_->cause && worker.pid == finish_->cause->failure.pid && worker.ended_at) {
-            return *worker.ended_at;
-        }
-    }
-    return detail::now();
-}
-
-std::string AgentRunner::log_path_of_cause() const {
-    WorkerPlan worker;
-    worker.rank = finish_->cause->failure.rank;
-    worker.local_rank = finish_->cause->failure.local_rank;
-    const std::string file = logs_.file_of(worker);
-    return file.empty() ? logs_.directory() : file;
-}
-
-void AgentRunner::publish_status(const std::string& state) {
-    if (!status_) {
-        return;
-    }
-    StatusReport report;
-    report.job_id = job_.job_id;
-    report.incarnation = job_.incarnation;
-    report.state = state;
-    report.pid = ::getpid();
-    report.round = last_round_;
-    report.max_restarts = job_.spec.max_restarts;
-    report.restarts_used = finish_ ? finish_->restarts_used : std::max(0, last_round_ - 1);
-    report.world_size = round_ ? round_->grant().world_size : job_.slots;
-    if (finish_) {
-        report.workers = finish_->workers;
-        report.exit_code = finish_->exit_code;
-        report.cause = finish_->cause ? finish_->cause->words : "";
-    } else if (agent_.group() != nullptr) {
-        report.workers = agent_.group()->workers();
-    }
-    status_->publish(to_json(report));
 }
 
 }  // namespace ddrun::launcher

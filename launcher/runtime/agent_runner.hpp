@@ -101,20 +101,25 @@ class AgentRunner {
     [[nodiscard]] std::optional<KeeperLink::Frame> spawn_frame(int round, int local_rank);
     void start_failed(int local_rank, const std::string& stage, int error_number);
 
-    // After Finish: output drained, summary said, keeper gone.
+    // After Finish.
+    void watch_output();
+    void output_finished();
+    void leave_if_impatient() const;
     void conclude();
+    void hurry_keeper();
+    void stop_when_all_gone();
     void say_summary();
     [[nodiscard]] SummaryFacts summary_facts();
     [[nodiscard]] TimePoint time_of_cause() const;
     [[nodiscard]] std::string log_path_of_cause() const;
-    void end_keeper();
-    void publish_status(const std::string& state);
+    void publish_status();
 
     const Job& job_;
     RunLogs& logs_;
     boost::asio::io_context io_{1};
     boost::asio::steady_timer timer_{io_};
-    boost::asio::steady_timer closing_timer_{io_};
+    boost::asio::steady_timer output_timer_{io_};
+    boost::asio::steady_timer keeper_timer_{io_};
     std::optional<TimePoint> timer_set_for_;
 
     Agent agent_;
@@ -137,8 +142,11 @@ class AgentRunner {
     bool suspend_self_ = false;         // as soon as they are answered
     std::optional<int> keeper_status_;  // raw, when it ended by itself
     bool keeper_lost_ = false;
+    std::string state_ = "starting";  // for the status file
     std::optional<Finish> finish_;
-    bool concluded_ = false;
+    TimePoint finished_at_{};
+    bool concluded_ = false;  // the summary is said
+    bool output_done_ = false;
 };
 
 }  // namespace ddrun::launcher

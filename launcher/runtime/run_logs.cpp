@@ -58,7 +58,7 @@ std::string make_temporary_directory(const std::string& job_id, std::string& war
     std::string path = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/ddrun_" +
                        as_component(job_id) + "_XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) {
-        warning = "no log files: cannot make " + path + ": " + error_text(errno) +
+        warning = "cannot make " + path + ": " + error_text(errno) +
                   "; output goes to the console only (choose a place with --log-dir)";
         return {};
     }
@@ -97,7 +97,8 @@ std::string RunLogs::begin_attempt(int restart_count, int first_rank, int worker
     for (int rank = first_rank; rank < first_rank + workers; ++rank) {
         std::string path = attempt + "/" + std::to_string(rank);
         if (const int error_number = make_directories(path); error_number != 0) {
-            warning_ = "no log files for this attempt: " + path + ": " + error_text(error_number);
+            warning_ = "cannot make " + path + ": " + error_text(error_number) +
+                       "; this attempt has the console only";
             return {};
         }
     }

@@ -39,11 +39,17 @@ ssize_t send_some(int socket, std::string_view bytes, const UniqueFd* descriptor
 
 WorkerConnection::WorkerConnection(boost::asio::io_context& io, UniqueFd socket, int peer_pid,
                                    Callbacks callbacks)
-    : descriptor_(io, socket.release()),
+    : descriptor_(io),
       hello_deadline_(io),
       callbacks_(std::move(callbacks)),
       frames_(rendezvous::max_frame_bytes),
-      peer_pid_(peer_pid) {}
+      peer_pid_(peer_pid) {
+    ErrorCode refused;  // by epoll, for want of memory or watches
+    descriptor_.assign(socket.get(), refused);
+    if (!refused) {
+        (void)socket.release();
+    }
+}
 
 void WorkerConnection::start(std::chrono::milliseconds patience) {
     hello_deadline_.expires_after(patience);

@@ -35,6 +35,8 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     WorkerConnection(boost::asio::io_context& io, UniqueFd socket, int peer_pid,
                      Callbacks callbacks);
 
+    [[nodiscard]] bool open() const { return descriptor_.is_open(); }
+
     void start(std::chrono::milliseconds patience);  // for the hello
     void send(const rendezvous::ToWorker& message,
               std::shared_ptr<const UniqueFd> descriptor = nullptr);

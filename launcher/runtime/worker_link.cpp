@@ -122,14 +122,17 @@ bool WorkerLink::accept_all() {
 }
 
 void WorkerLink::add_connection(UniqueFd socket, int peer_pid) {
-    connections_.push_back(std::make_shared<WorkerConnection>(
-        io_, std::move(socket), peer_pid,
-        WorkerConnection::Callbacks{
-            [this](WorkerConnection& connection, rendezvous::FromWorker message) {
-                receive(connection, std::move(message));
-            },
-            [this](WorkerConnection& connection) { remove(connection); }}));
-    connections_.back()->start(patience_);
+    WorkerConnection::Callbacks callbacks;
+    callbacks.message = [this](WorkerConnection& connection, rendezvous::FromWorker message) {
+        receive(connection, std::move(message));
+    };
+    callbacks.closed = [this](WorkerConnection& connection) { remove(connection); };
+    const auto connection =
+        std::make_shared<WorkerConnection>(io_, std::move(socket), peer_pid, std::move(callbacks));
+    if (connection->open()) {
+        connections_.push_back(connection);
+        connection->start(patience_);
+    }
 }
 
 void WorkerLink::receive(WorkerConnection& connection, rendezvous::FromWorker message) {

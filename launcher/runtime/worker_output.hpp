@@ -19,6 +19,7 @@ class WorkerOutput {
         std::function<void(int round, int local_rank)> active;
         std::function<void(const std::string& path, const std::string& words)> file_failed;
         std::function<void()> all_drained;  // nothing is on its way any more
+        std::function<void()> finished;     // after relay().begin_finish()
     };
 
     WorkerOutput(boost::asio::io_context& io, Callbacks callbacks);
@@ -31,6 +32,7 @@ class WorkerOutput {
     OutputRelay& relay() { return relay_; }
 
   private:
+    [[nodiscard]] RelayCallbacks callbacks_for(boost::asio::io_context& io);
     void forget(std::pair<int, int> worker);
 
     std::set<std::pair<int, int>> open_;  // round, local rank

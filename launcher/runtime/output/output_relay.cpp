@@ -44,6 +44,7 @@ class OutputRelay::Thread {
             const std::lock_guard lock(shared->mutex);
             shared->ended = true;
             shared->changed.notify_all();
+            if (shared->finished && !shared->abandoned) shared->finished();
         });
     }
     ~Thread() { finish(); }
@@ -64,12 +65,28 @@ class OutputRelay::Thread {
                                                                             : Answer{};
     }
 
+    void begin_finish() {
+        if (!std::exchange(finishing_, true)) post(RelayLoop::Finish{});
+    }
+
     void finish() {
         if (!running_) return;
-        post(RelayLoop::Finish{});
+        begin_finish();
+        if (!wait_for_end()) return abandon();
         running_ = false;
-        hung_ = !wait_for_end();
-        if (!hung_) return thread_.join();
+        thread_.join();
+    }
+
+    [[nodiscard]] bool stalled() {
+        const unsigned beats = shared_->loop.beats();
+        return std::exchange(seen_beats_, beats) == beats;
+    }
+
+    void abandon() {
+        if (!std::exchange(running_, false)) return;
+        hung_ = true;
+        const std::lock_guard lock(shared_->mutex);
+        shared_->abandoned = true;
         shared_->loop.abandon();
         thread_.detach();
     }
@@ -78,11 +95,13 @@ class OutputRelay::Thread {
     // Also owned by the thread, which may outlive us when the kernel does not let it go.
     struct Shared {
         Shared(const RelayOptions& options, const RelayCallbacks& callbacks)
-            : loop(options, callbacks) {}
+            : loop(options, callbacks), finished(callbacks.finished) {}
         RelayLoop loop;
+        std::function<void()> finished;
         std::mutex mutex;
         std::condition_variable changed;
         bool ended = false;
+        bool abandoned = false;
     };
 
     [[nodiscard]] bool wait_for_end() {
@@ -100,7 +119,9 @@ class OutputRelay::Thread {
     std::shared_ptr<Shared> shared_;
     std::thread thread_;
     bool running_ = true;
+    bool finishing_ = false;
     bool hung_ = false;
+    unsigned seen_beats_ = 0;
 };
 
 OutputRelay::OutputRelay(RelayOptions options, RelayCallbacks callbacks)
@@ -130,6 +151,18 @@ std::vector<std::string> OutputRelay::tail(int round, int local_rank) {
 std::vector<std::string> OutputRelay::losses() {
     return thread_->ask<std::vector<std::string>>(
         [](const RelayLoop& loop) { return loop.losses(); });
+}
+
+void OutputRelay::begin_finish() {
+    thread_->begin_finish();
+}
+
+bool OutputRelay::stalled() {
+    return thread_->stalled();
+}
+
+void OutputRelay::abandon() {
+    thread_->abandon();
 }
 
 void OutputRelay::finish() {

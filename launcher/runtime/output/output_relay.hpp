@@ -52,6 +52,8 @@ struct RelayCallbacks {
     std::function<void(int round, int local_rank)> active;
     // First failure of each file: "PATH" "cannot be written: No space left on device; ...".
     std::function<void(std::string path, std::string words)> file_failed;
+    // Everything is flushed or given up, after begin_finish().
+    std::function<void()> finished;
 };
 
 // Brings workers' output to console and files on a thread of its own: whole lines, bounded memory,
@@ -80,6 +82,14 @@ class OutputRelay {
     // "console: 120 lines dropped (...)", "PATH: 4096 bytes lost (No space left on device)". Blocks
     // like tail().
     [[nodiscard]] std::vector<std::string> losses();
+
+    // Like finish(), but returns at once; `finished` is called in the end.
+    void begin_finish();
+    // True when the thread has not turned since the last call: a disk does not let it go. An idle
+    // thread does not turn either, one that is finishing does so every reader_patience.
+    [[nodiscard]] bool stalled();
+    // Leaves a stalled thread behind; it calls nobody any more.
+    void abandon();
 
     // Flush everything, stop the thread, close what it opened. Blocks: for as long as the readers
     // move plus reader_patience; 3 s more when a disk does not let the thread go (it is then left
