@@ -115,7 +115,9 @@ void Coordinator::grant_round(TimePoint now) {
 void Coordinator::on(int node, const FailureReport& report, TimePoint now) {
     const Cause cause = stamped(node, report.cause);
     if (state_ == State::forming) return dismiss(node, cause);
-    Member* member = member_in_round(node, report.round);
+    // What is wrong with the node itself concerns every round: the report may have crossed a grant.
+    const int round = is_about_workers(cause) ? report.round : round_;
+    Member* member = member_in_round(node, round);
     if (member == nullptr || state_ == State::over) return;
     // Where nobody can clear the node any more, waiting for its RoundGone would be for ever.
     if (cause.kind == CauseKind::node_unfit || cause.kind == CauseKind::keeper_lost) {

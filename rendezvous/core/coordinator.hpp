@@ -24,7 +24,7 @@ struct NodeAnswer {  // an action: say `message` to `node`
 };
 
 // Decides rounds, restarts, the root cause and the verdict of one job. Not thread-safe; no clock.
-// Messages about another round than the current one are ignored.
+// Messages about another round than the current one are ignored, but for trouble with a whole node.
 class Coordinator {
   public:
     using Actions = std::vector<NodeAnswer>;

@@ -34,7 +34,8 @@ std::string_view reason(StoreError error) {
 
 // What an answer with these values takes in a frame, roughly and never less.
 std::size_t answer_bytes(std::size_t items, std::size_t bytes) {
-    return 64 + 4 * items + bytes;
+    constexpr std::size_t type_id_and_count = 32;
+    return type_id_and_count + 4 * items + bytes;
 }
 
 TimePoint after(TimePoint now, std::uint32_t timeout_ms) {

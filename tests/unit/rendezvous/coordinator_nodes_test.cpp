@@ -243,3 +243,14 @@ TEST_CASE("joining twice over one connection changes nothing") {
     CHECK(job.heard<RoundGranted>(0).world_size == 4);
     CHECK(job.silent(0));
 }
+
+TEST_CASE("trouble with a node that crossed the grant ends the round all the same") {
+    JobStory job(of(2, 3));
+    job.form();
+    job.forget_what_was_said();
+    job.says(0, FailureReport{0, of_kind(CauseKind::spawn_failed, 71)});
+    job.passes(200ms);
+    CHECK(job.heard<StopRound>(1).cause.exit_code == 71);
+    job.all_gone();
+    CHECK(job.heard<Verdict>(1).exit_code == 71);
+}
