@@ -58,8 +58,7 @@ AgentRunner::AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,
                             conclude();
                         }
                     },
-                    [this] { output_finished(); }}),
-      memory_at_start_(read_memory_counters()) {
+                    [this] { output_finished(); }}) {
     if (job.spec.status_file) {
         status_ = std::make_unique<StatusFile>(*job.spec.status_file);
         keeper_.send(keeper::Remove{{status_->temporary_path()}});
@@ -216,6 +215,10 @@ void AgentRunner::act(const StartWorkers&) {
     for (const WorkerPlan& plan : round_->plans()) {
         keeper_.send(
             [this, round, local_rank = plan.local_rank] { return spawn_frame(round, local_rank); });
+    }
+    if (!memory_at_start_) {  // while the keeper is busy; no worker has run long enough to be
+                              // killed
+        memory_at_start_ = read_memory_counters();
     }
     state_ = "running";
 }

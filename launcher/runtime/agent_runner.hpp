@@ -134,7 +134,7 @@ class AgentRunner {
     WorkerOutput output_;
     std::unique_ptr<StatusFile> status_;  // null unless asked for
 
-    MemoryCounters memory_at_start_;
+    std::optional<MemoryCounters> memory_at_start_;
     TimePoint round_began_{};
     int last_round_ = 0;
     int refused_ = 0;  // workers of this round that could not be started

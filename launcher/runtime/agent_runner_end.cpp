@@ -107,7 +107,7 @@ SummaryFacts AgentRunner::summary_facts() {
     if (finish_->cause) {
         facts.stderr_tail = output_.relay().tail(last_round_, finish_->cause->failure.local_rank);
         facts.log_path = log_path_of_cause();
-        add_machine_facts(facts, memory_at_start_);
+        add_machine_facts(facts, memory_at_start_.value_or(MemoryCounters{}));
     }
     return facts;
 }

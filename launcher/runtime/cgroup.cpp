@@ -117,7 +117,9 @@ std::optional<std::int64_t> quota_of(const Place& place, const std::string& leve
         std::istringstream(read_small_file(level + "/cpu.max")) >> quota >> period;  // "max 100000"
     } else {
         quota = leading_number(read_small_file(level + "/cpu.cfs_quota_us")).value_or(-1);
-        period = leading_number(read_small_file(level + "/cpu.cfs_period_us")).value_or(0);
+        period = quota <= 0
+                     ? 0
+                     : leading_number(read_small_file(level + "/cpu.cfs_period_us")).value_or(0);
     }
     if (quota <= 0 || period <= 0) {
         return std::nullopt;
