@@ -50,13 +50,17 @@ class OutputRelay::Thread {
     ~Thread() { finish(); }
 
     void post(RelayLoop::Command command) {
-        if (running_) shared_->loop.post(std::move(command));
+        if (running()) shared_->loop.post(std::move(command));
     }
-    [[nodiscard]] bool running() const { return running_; }
+    // False once the thread has ended, also after begin_finish().
+    [[nodiscard]] bool running() {
+        if (running_ && finishing_ && ended()) finish();
+        return running_;
+    }
 
     template <class Answer>
     Answer ask(std::function<Answer(const RelayLoop&)> question) {
-        if (!running_) return hung_ ? Answer{} : question(shared_->loop);
+        if (!running()) return hung_ ? Answer{} : question(shared_->loop);
         auto promise = std::make_shared<std::promise<Answer>>();
         auto answer = promise->get_future();
         post(RelayLoop::Question(
@@ -104,11 +108,16 @@ class OutputRelay::Thread {
         bool abandoned = false;
     };
 
+    [[nodiscard]] bool ended() {
+        const std::lock_guard lock(shared_->mutex);
+        return shared_->ended;
+    }
+
     [[nodiscard]] bool wait_for_end() {
         std::unique_lock lock(shared_->mutex);
         unsigned beats = shared_->loop.beats();
-        const auto ended = [this] { return shared_->ended; };
-        while (!shared_->changed.wait_for(lock, patience_ + kernel_patience, ended)) {
+        const auto over = [this] { return shared_->ended; };
+        while (!shared_->changed.wait_for(lock, patience_ + kernel_patience, over)) {
             if (shared_->loop.beats() == beats) return false;
             beats = shared_->loop.beats();
         }

@@ -123,6 +123,28 @@ TEST_CASE("a reader that never reads holds finish for the patience only") {
     CHECK(has(losses[0], "console: "));
 }
 
+TEST_CASE("begin_finish returns at once, tells when all is flushed, and answers stay available") {
+    Pipe console;
+    std::promise<void> told;
+    RelayCallbacks callbacks;
+    callbacks.finished = [&] { told.set_value(); };
+    OutputRelay relay(into(console), callbacks);
+    Pipe out;
+    WorkerStreams streams;
+    streams.err.read_end = ::fcntl(out.read_end.get(), F_DUPFD_CLOEXEC, 0);
+    relay.add_worker(streams);
+    write_all(out.write_end.get(), "why\n");
+    relay.begin_finish();
+    REQUIRE(told.get_future().wait_for(long_enough) == std::future_status::ready);
+    const auto begin = Clock::now();
+    CHECK(relay.tail(0, 0) == std::vector<std::string>{"why"});
+    CHECK(relay.losses().empty());
+    CHECK(Clock::now() - begin < 900ms);
+    relay.finish();
+    console.write_end.close();
+    CHECK(Reader(console.read_end.get()).all() == "why\n");
+}
+
 TEST_CASE("the output thread takes no signals") {
     Pipe console;
     RelayFixture fixture(into(console));
