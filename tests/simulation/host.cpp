@@ -23,10 +23,10 @@ ExitStatus killed_by(int signal) {
 
 }  // namespace
 
-Host::Host(Timeline& timeline, Scenario& scenario, std::function<void(int, GroupEvent)> tell)
+Host::Host(Timeline& timeline, Scenario& scenario, Ties ties)
     : timeline_(timeline),
       scenario_(scenario),
-      tell_(std::move(tell)),
+      ties_(std::move(ties)),
       commands_(timeline),
       reports_(timeline) {}
 
@@ -39,7 +39,7 @@ void Host::command(std::function<void()> run) {
 void Host::say(int round, GroupEvent event) {
     if (!keeper_alive_) return;
     reports_.send(scenario_.short_while(200),
-                  [this, round, event = std::move(event)] { tell_(round, event); });
+                  [this, round, event = std::move(event)] { ties_.tell(round, event); });
 }
 
 const Process* Host::worker(int round, int rank) const {
@@ -57,6 +57,11 @@ void Host::for_living(std::optional<int> local_rank, bool helpers_too,
         if (!local_rank || process.local_rank == *local_rank) pids.push_back(pid);
     }
     for (const int pid : pids) what(pid);
+}
+
+Duration Host::waking_time() const {
+    const TimePoint until = suspended_ ? suspended_at_ : timeline_.now();
+    return until.time_since_epoch() - time_suspended_;
 }
 
 void Host::when_awake(std::function<void()> what) {
@@ -159,6 +164,19 @@ void Host::tell_aborted(int rank) {
     });
 }
 
+// Libraries notice a dead peer by themselves, some at once.
+void Host::peer_failed(int round, int rank) {
+    for_living({}, false, [&](int pid) {
+        const Process& process = processes_.at(pid);
+        if (!process.script.uses_sdk || process.round != round || !scenario_.one_in(2)) return;
+        timeline_.in(scenario_.short_while(5000), [=, this] {
+            when_awake([=, this] {
+                if (processes_.at(pid).alive) blame(pid, rank);
+            });
+        });
+    });
+}
+
 // --- signals and death --------------------------------------------------------------------------
 
 void Host::signal_workers(const SignalWorkers& action) {
@@ -182,6 +200,7 @@ void Host::deliver(int pid, int signal, bool from_ddrun) {
         return end_in(pid, 0s, killed_by(signal));
     }
     process.told_by_ddrun = process.told_by_ddrun || from_ddrun;
+    if (from_ddrun && !process.told_at) process.told_at = waking_time();
     when_awake([this, pid, signal] { answer_stop(pid, signal); });
 }
 
@@ -205,6 +224,7 @@ void Host::kill(int pid) {
     Process& process = processes_.at(pid);
     process.told_by_ddrun = true;
     if (!process.killed_at) process.killed_at = timeline_.now();
+    if (process.told_at && !process.grace_had) process.grace_had = waking_time() - *process.told_at;
     const Duration takes = process.script.stuck.value_or(scenario_.short_while(300));
     timeline_.in(takes, [this, pid] { end(pid, killed_by(signal_kill)); });
 }
@@ -219,6 +239,7 @@ void Host::end(int pid, ExitStatus status) {
     process.alive = false;
     process.ended_at = timeline_.now();
     process.end = status;
+    if (process.failed_by_itself() && !process.is_helper) ties_.failed(process.round, process.rank);
     timeline_.in(scenario_.short_while(100), [this, pid] { reap(pid); });
 }
 
@@ -274,8 +295,13 @@ void Host::inspect(int round, int local_rank) {
 
 void Host::suspend(bool stop) {
     command([=, this] {
+        if (stop == suspended_) return;
         suspended_ = stop;
-        if (stop) return;
+        if (stop) {
+            suspended_at_ = timeline_.now();
+            return;
+        }
+        time_suspended_ += timeline_.now() - suspended_at_;
         for (auto& what : std::exchange(asleep_, {})) what();
     });
 }

@@ -20,7 +20,9 @@ struct Process {
     WorkerScript script;
     bool alive = true;
     bool reaped = false;
-    bool told_by_ddrun = false;  // a signal of ddrun that ends processes reached it alive
+    std::optional<Duration> told_at;    // of the host's waking time, by a stop signal of ddrun
+    std::optional<Duration> grace_had;  // from then to SIGKILL
+    bool told_by_ddrun = false;         // a signal of ddrun that ends processes reached it alive
     std::optional<TimePoint> killed_at;
     bool blames = false;  // it ended because of another rank
     TimePoint ended_at{};
@@ -34,13 +36,17 @@ struct Process {
 // One machine and its keeper: starts, signals, kills and reaps, with small delays, in order.
 class Host {
   public:
-    // `tell` receives what the keeper says about a round.
-    Host(Timeline& timeline, Scenario& scenario,
-         std::function<void(int round, launcher::GroupEvent)> tell);
+    struct Ties {
+        std::function<void(int round, launcher::GroupEvent)> tell;  // what the keeper says
+        std::function<void(int round, int rank)>
+            failed;  // peers may notice before the keeper reports it
+    };
+    Host(Timeline& timeline, Scenario& scenario, Ties ties);
 
     void start_round(int round, int first_rank, int slots, int world_size);
     void signal_workers(const launcher::SignalWorkers& action);
     void tell_aborted(int rank);
+    void peer_failed(int round, int rank);
     void kill_trees(int round);
     void clean_up(int round, int local_rank);
     void inspect(int round, int local_rank);
@@ -81,12 +87,13 @@ class Host {
 
     void for_living(std::optional<int> local_rank, bool helpers_too,
                     const std::function<void(int pid)>& what);
+    [[nodiscard]] Duration waking_time() const;
     // Runs now, or when the machine's processes are no longer suspended.
     void when_awake(std::function<void()> what);
 
     Timeline& timeline_;
     Scenario& scenario_;
-    std::function<void(int, launcher::GroupEvent)> tell_;
+    Ties ties_;
     Channel commands_;
     Channel reports_;
     std::map<int, Process> processes_;  // by pid
@@ -94,6 +101,8 @@ class Host {
     int refused_starts_ = 0;
     bool keeper_alive_ = true;
     bool suspended_ = false;
+    TimePoint suspended_at_{};
+    Duration time_suspended_{};
     std::vector<std::function<void()>> asleep_;
     std::optional<int> clearing_;  // the round being killed, until it is clear
 };

@@ -70,6 +70,7 @@ void Invariants::told_to_stop(int node, int signal, TimePoint now) {
     NodeFacts& facts = nodes_[at(node)];
     if (!facts.stopped_at) facts.stopped_at = now;
     facts.stop_signals.insert(signal);
+    ++facts.stops;
 }
 
 void Invariants::woken(int node, std::optional<TimePoint> next, TimePoint now) {
@@ -84,6 +85,8 @@ void Invariants::finished(int node, const launcher::Finish& finish, TimePoint no
     require(!facts.open_round, node_words(node) + "ends with a round open");
     facts.finish = finish;
     check_nothing_left(node, now);
+    check_grace(node);
+    check_restarts(node);
     require((finish.exit_code == 0) == !finish.cause, node_words(node) + "cause and code disagree");
     if (finish.exit_code == 0) {
         check_success();
@@ -101,6 +104,26 @@ void Invariants::check_nothing_left(int node, TimePoint now) const {
         require(outlives_kill || ended_meanwhile,
                 node_words(node) + "ends while process " + std::to_string(pid) + " is left");
     }
+}
+
+void Invariants::check_grace(int node) const {
+    constexpr Duration delays = 1ms;
+    const NodeFacts& facts = nodes_[at(node)];
+    if (facts.stops > 1 || facts.shell_failed || facts.keeper_lost) return;
+    for (const auto& [pid, process] : hosts_[at(node)]->processes()) {
+        require(
+            !process.grace_had || *process.grace_had + delays >= scenario_.group.shutdown_timeout,
+            node_words(node) + "process " + std::to_string(pid) + " was killed too early");
+    }
+}
+
+void Invariants::check_restarts(int node) const {
+    const NodeFacts& facts = nodes_[at(node)];
+    if (may_end_alone(facts)) return;
+    const int restarts = rounds_.empty() ? 0 : rounds_.rbegin()->first - 1;
+    require(facts.finish->restarts_used == restarts,
+            node_words(node) + "tells " + std::to_string(facts.finish->restarts_used) +
+                " restarts after " + std::to_string(restarts));
 }
 
 const Process* Invariants::worker_of_last_round(int rank) const {

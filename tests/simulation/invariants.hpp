@@ -19,23 +19,24 @@ struct Broken : std::runtime_error {
 
 // What must hold whatever happens. The world tells what it sees; the hosts know the truth.
 //
-//   1  The ranks of a round are exactly 0..W-1 over all nodes, and all nodes were told the same
-//   about it. 2  Round numbers only rise, on every node. 3  A round begins only when no process of
-//   an older round is left on any node. 4  Restarts never exceed the budget. 5  A node that ends
-//   leaves no process and has reaped all, but for those that outlive SIGKILL. 6  One verdict, the
-//   same on all nodes; a node that was told to stop, lost its keeper or became unfit may
-//      have ended by itself, with its own reason.
-//   7  Exit code 0 means that every worker of the last round exited 0 by itself.
-//   8  The cause that is named really happened, and is no worker that ddrun had signalled before it
-//      ended,
-//      nor one that ended because of another rank that is known to have failed before.
-//   9  A node that was told to stop starts nothing any more, and ends within grace + kill patience.
-//  10  No rank lives twice.
-//  11  Every round that began on a node is closed before the next, and at its end.
-//  12  Nobody asks to be woken in the past again and again.
-//  13  A job stands only while a worker stands still or a node is missing; else it ends before the
-//  user
-//      gives up, and when the user gives up it ends all the same.
+// - The ranks of a round are exactly 0..W-1 over all nodes, which all were told the same about it.
+// - Round numbers only rise, on every node.
+// - A round begins only when no process of an older round is left on any node.
+// - Restarts never exceed the budget; the number told at the end is that of rounds after the first.
+// - A node that ends leaves no process and has reaped all, but for those that outlive SIGKILL.
+// - One verdict, the same on all nodes. A node that was told to stop, lost its keeper or its shell,
+//   or became unfit may end by itself, with its own reason.
+// - Exit code 0 means that every worker of the last round exited 0 by itself.
+// - The cause that is named really happened. It is no worker that ddrun had signalled before it
+//   ended, and none that blames a rank which is known to have failed before.
+// - A node that was told to stop starts nothing any more, and ends within grace + kill patience.
+// - No rank lives twice.
+// - Every round that began on a node is closed before the next, and at its end.
+// - Nobody asks to be woken in the past again and again.
+// - A job stands only while a worker stands still or a node is missing. Else it ends before the
+//   user gives up; when the user does, it ends all the same.
+// - Whoever is killed after a stop signal has had the whole grace, the time asleep not counted,
+//   unless ddrun was told to stop twice.
 class Invariants {
   public:
     Invariants(const Scenario& scenario, const std::vector<const Host*>& hosts)
@@ -60,6 +61,7 @@ class Invariants {
         std::optional<int> open_round;
         std::optional<TimePoint> stopped_at;
         std::set<int> stop_signals;
+        int stops = 0;
         bool keeper_lost = false;
         bool shell_failed = false;
         Duration slept{};
@@ -73,6 +75,8 @@ class Invariants {
 
     static std::size_t at(int node) { return static_cast<std::size_t>(node); }
     void check_nothing_left(int node, TimePoint now) const;
+    void check_grace(int node) const;
+    void check_restarts(int node) const;
     void check_cause(int node, const launcher::Finish& finish) const;
     void check_worker_failed(const rendezvous::Cause& cause) const;
     void check_blame(const rendezvous::Cause& cause, const Process& worker) const;

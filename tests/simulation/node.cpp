@@ -38,9 +38,11 @@ Node::Node(int number, Timeline& timeline, Scenario& scenario, Ties ties)
       scenario_(scenario),
       ties_(std::move(ties)),
       agent_(rules_of(number, scenario)),
-      host_(timeline, scenario, [this](int round, GroupEvent event) {
-          if (round_ == round) feed(AgentEvent(std::move(event)));
-      }) {}
+      host_(timeline, scenario,
+            {[this](int round, GroupEvent event) {
+                 if (round_ == round) feed(AgentEvent(std::move(event)));
+             },
+             ties_.worker_failed}) {}
 
 void Node::start() {
     feed(AgentEvent(Started{}));

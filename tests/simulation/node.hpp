@@ -18,6 +18,7 @@ class Node {
   public:
     struct Ties {
         std::function<void(rendezvous::ToCoordinator)> say;
+        std::function<void(int round, int rank)> worker_failed;
         std::function<void(const std::string& words)> trace;
     };
 
@@ -28,6 +29,7 @@ class Node {
     void hear(const rendezvous::FromCoordinator& message);
     void suffer(const Trouble& trouble);
     void signal(int signal);
+    void peer_failed(int round, int rank) { host_.peer_failed(round, rank); }
 
     [[nodiscard]] const Host& host() const { return host_; }
     [[nodiscard]] bool finished() const { return finished_; }

@@ -24,6 +24,9 @@ World::World(std::uint64_t seed, bool trace)
             Node::Ties{[this, node](rendezvous::ToCoordinator message) {
                            to_coordinator(node, std::move(message));
                        },
+                       [this](int round, int rank) {
+                           for (auto& peer : nodes_) peer->peer_failed(round, rank);
+                       },
                        [this, node](const std::string& words) {
                            if (trace_) this->trace("n" + std::to_string(node) + " " + words);
                        }}));
