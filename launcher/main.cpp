@@ -91,6 +91,9 @@ int run_job(JobConfig config, const Variables& environment) {
     const Job job =
         decide_job(std::move(config.spec), std::move(facts), inherited, config.warnings);
     check_ranks(job, config.sources);
+    if (!job.facts.python.empty()) {
+        config.notes.push_back("scripts run under " + job.facts.python);
+    }
     say_warnings(job.spec, config.warnings, config.notes);
     if (config.dry_run) {
         return print_plan(job);

@@ -71,6 +71,10 @@ int run_agent(const Job& job, RunLogs& logs, const MasterPort& port, keeper::Kee
 }
 
 int AgentRunner::run() {
+    if (job_.spec.verbosity > 0) {
+        act(Note{"job " + job_.job_id + ", incarnation " + job_.incarnation + ", " +
+                 std::to_string(job_.slots) + " workers on " + job_.facts.node_name});
+    }
     if (logs_.is_temporary()) {
         act(Note{"log files are in " + logs_.directory()});
     }

@@ -27,6 +27,25 @@ UniqueFd standard_input(bool owner) {
                           : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
+struct StreamEnds {
+    UniqueFd ours;
+    UniqueFd worker;
+};
+
+StreamEnds make_pipe() {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+        return {};
+    }
+    return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+// The rank that has the terminal's keys has its screen too: a debugger's prompt through a pipe is
+// none.
+StreamEnds lend_terminal(int number) {
+    return {{}, UniqueFd(::fcntl(number, F_DUPFD_CLOEXEC, 3))};
+}
+
 }  // namespace
 
 LocalRound::LocalRound(const Job& job, RunLogs& logs, const rendezvous::RoundGranted& grant,
@@ -40,26 +59,29 @@ LocalRound::LocalRound(const Job& job, RunLogs& logs, const rendezvous::RoundGra
 LocalRound::Pipes LocalRound::open_pipes(int local_rank) const {
     const WorkerPlan& plan = plans_[static_cast<std::size_t>(local_rank)];
     Pipes pipes;
+    pipes.our_ends.round = grant_.round;
+    pipes.our_ends.rank = plan.rank;
+    pipes.our_ends.local_rank = plan.local_rank;
+    pipes.our_ends.out = logs_.plan_stream(plan, Streams::out, grant_.restart_count);
+    pipes.our_ends.err = logs_.plan_stream(plan, Streams::err, grant_.restart_count);
     pipes.worker_ends.push_back(standard_input(plan.owns_stdin));
     if (!pipes.worker_ends.back()) {
         return {{}, {}, errno, plan.owns_stdin ? "dup of stdin" : "open /dev/null"};
     }
-    pipes.our_ends.round = grant_.round;
-    pipes.our_ends.rank = plan.rank;
-    pipes.our_ends.local_rank = plan.local_rank;
-    std::vector<UniqueFd> ours;
-    for (const Streams stream : {Streams::out, Streams::err}) {
-        int ends[2];
-        if (::pipe2(ends, O_CLOEXEC) != 0) {
-            return {{}, {}, errno, "pipe"};
-        }
-        ours.emplace_back(ends[0]);
-        pipes.worker_ends.emplace_back(ends[1]);
-        (stream == Streams::out ? pipes.our_ends.out : pipes.our_ends.err) =
-            logs_.plan_stream(plan, stream, grant_.restart_count);
+    const bool terminal = plan.owns_stdin && ::isatty(STDIN_FILENO) == 1;
+    const auto ends_of = [terminal](const StreamPlan& stream, int number) {
+        const bool lent = terminal && stream.file.empty() && ::isatty(number) == 1;
+        return lent ? lend_terminal(number) : make_pipe();
+    };
+    StreamEnds out = ends_of(pipes.our_ends.out, STDOUT_FILENO);
+    StreamEnds err = out.worker ? ends_of(pipes.our_ends.err, STDERR_FILENO) : StreamEnds{};
+    if (!err.worker) {
+        return {{}, {}, errno, "pipe"};
     }
-    pipes.our_ends.out.read_end = ours[0].release();
-    pipes.our_ends.err.read_end = ours[1].release();
+    pipes.our_ends.out.read_end = out.ours.release();
+    pipes.our_ends.err.read_end = err.ours.release();
+    pipes.worker_ends.push_back(std::move(out.worker));
+    pipes.worker_ends.push_back(std::move(err.worker));
     return pipes;
 }
 
