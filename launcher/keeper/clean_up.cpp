@@ -63,7 +63,8 @@ std::vector<pid_t> CleaningUp::find(const std::set<pid_t>& workers) const {
 CleaningUp::Outcome CleaningUp::look(const std::set<pid_t>& workers, Clock::time_point now) {
     Outcome outcome;
     const std::vector<pid_t> found = find(workers);
-    outcome.done = found.empty();
+    // A process that forks and goes while it is looked for may be missed once.
+    outcome.done = found.empty() && std::exchange(found_none_, found.empty());
     if (now < kill_from_) {
         next_look_ = std::min(kill_from_, now + look_interval);
         return outcome;

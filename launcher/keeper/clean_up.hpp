@@ -42,6 +42,7 @@ class CleaningUp {
     Clock::time_point kill_from_;
     StuckWatch stuck_;
     bool reported_ = false;
+    bool found_none_ = false;
     Clock::time_point next_look_;
 };
 

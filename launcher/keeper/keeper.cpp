@@ -20,8 +20,8 @@
 namespace ddrun::launcher::keeper {
 namespace {
 
-constexpr int oom_score_raise =
-    100;  // tenths of a percent of memory: workers are chosen before ddrun
+// Tenths of a percent of memory: workers are chosen before ddrun.
+constexpr int oom_score_raise = 100;
 constexpr int highest_oom_score = 1000;
 constexpr int internal_error = 70;
 

@@ -12,13 +12,14 @@ struct KeeperProcess {
 // What workers get back, and the keeper's patience.
 struct WorkerDefaults {
     bool ignore_hangup = false;  // SIGHUP was ignored when ddrun started and stays so in workers
-    unsigned long long nofile_soft =
-        0;                        // soft RLIMIT_NOFILE before ddrun raised it; 0: leave as it is
+    // The soft RLIMIT_NOFILE from before ddrun raised it; 0: leave as it is.
+    unsigned long long nofile_soft = 0;
     int stuck_after_ms = 10000;   // a process still there so long after SIGKILL is Stuck
     int leftover_grace_ms = 250;  // what an ended worker left may end by itself for so long
 };
 
-// Forks the keeper. Call before any thread exists, with every signal that ddrun handles blocked.
+// Forks the keeper. Call before any thread exists, with every signal that ddrun handles blocked and
+// descriptors 0 to 2 open.
 // The child never returns: it kills and reaps workers and all their descendants when the link
 // closes, without a Quit also removes the paths it was told about, and exits. Makes the caller a
 // subreaper. Throws std::system_error naming the call.

@@ -194,8 +194,9 @@ void KeeperLoop::obey(const Signal& order) {
 
 void KeeperLoop::obey(const KillRound& order) {
     reap();
-    if (!workers_.empty()) clean_ups_.clear();
-    ending_.emplace(order, Milliseconds(defaults_.stuck_after_ms), Clock::now());
+    const auto now = Clock::now();
+    ending_.emplace(order, Milliseconds(defaults_.stuck_after_ms), now);
+    workers_.empty() ? ending_->workers_gone(now) : clean_ups_.clear();
 }
 
 void KeeperLoop::obey(const CleanUp& order) {

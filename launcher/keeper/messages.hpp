@@ -57,9 +57,10 @@ struct Inspect {  // what is this worker doing? state, wait channel, kernel stac
 struct Suspend {
     bool stop = true;
 };
+// Files, sockets, directories with all that is in them: to be removed if the agent dies.
 struct Remove {
     std::vector<std::string> paths;
-};               // remember to remove these if the agent dies (files, sockets, directories)
+};
 struct Quit {};  // normal end: nothing is running, exit
 using ToKeeper = std::variant<Spawn, Signal, KillRound, CleanUp, Inspect, Suspend, Remove, Quit>;
 
@@ -68,7 +69,7 @@ struct Spawned {
     int round = 0;
     int local_rank = 0;
     int pid = 0;
-    std::string refused_binding;  // "cpu affinity: Invalid argument"; empty: all was applied
+    std::string refused_binding;  // "affinity: Invalid argument"; empty: all was applied
 };
 struct NotSpawned {
     int round = 0;
@@ -81,9 +82,8 @@ struct Exited {
     int round = 0;
     int local_rank = 0;
     int pid = 0;
-    int wait_status = 0;  // raw, of wait(2)
-    std::int64_t at_ns =
-        0;  // keeper's monotonic clock at the reap (the same machine, so the agent may compare)
+    int wait_status = 0;     // raw, of wait(2)
+    std::int64_t at_ns = 0;  // at the reap, by the monotonic clock that the agent reads too
     std::int64_t max_rss_kib = 0;
 };
 struct StoppedOrContinued {
@@ -94,17 +94,17 @@ struct StoppedOrContinued {
 struct LeftBehind {
     int round = 0;
     int local_rank = 0;
-    std::vector<std::pair<int, std::string>> processes;
+    std::vector<std::pair<int, std::string>> processes;  // pid, command
 };
-struct RoundClear {
+struct RoundClear {  // no descendant of the keeper is left
     int round = 0;
-};  // no descendant of the keeper is left
-struct Stuck {
+};
+struct Stuck {  // still there long after SIGKILL; told once for each process
     int round = 0;
     int pid = 0;
-    int local_rank = -1;
+    int local_rank = -1;  // -1: not known whose it is
     std::string command;
-    std::string wait_channel;
+    std::string wait_channel;  // or "traced by pid 7"; empty: unknown
 };
 struct Inspected {
     int round = 0;

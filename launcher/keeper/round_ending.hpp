@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -20,8 +19,8 @@ class StuckWatch {
   public:
     explicit StuckWatch(Milliseconds patience) : patience_(patience) {}
 
-    // `present`: all that were signalled and are still there. Returns those that became stuck by
-    // now.
+    // `present`: all that were signalled and are still there. Returns those that have just become
+    // stuck.
     [[nodiscard]] std::vector<Stuck> update(const std::vector<pid_t>& present,
                                             Clock::time_point now);
     // Something new appeared in the last update.
@@ -47,7 +46,7 @@ class RoundEnding {
     [[nodiscard]] Clock::time_point next_pass() const { return next_pass_; }
     // Kills; returns who outlived SIGKILL for too long. `workers`: those still alive.
     [[nodiscard]] std::vector<Stuck> pass(const std::set<pid_t>& workers, Clock::time_point now);
-    // The last worker was reaped.
+    // No worker lives (any more): helpers' grace starts.
     void workers_gone(Clock::time_point now);
 
   private:

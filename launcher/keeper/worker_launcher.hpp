@@ -16,18 +16,15 @@ namespace ddrun::launcher::keeper {
 namespace process = boost::process::v2;
 
 // A launcher for Boost.Process with the library's protocol of initializers. Unlike its own ones it
-// returns after the fork and lets the caller watch for the outcome of the exec:
-// - default_launcher waits for each exec before the next fork. On a busy machine each of these
-// waits
-//   costs a turn of the scheduler: 8 x /bin/true took 25 to 40 ms, and takes 5 to 7 this way, as in
-//   a bare loop. The wait has no deadline either, when the program lies on a file server that does
-//   not answer.
-// - vfork_launcher waits as well, runs exit handlers in the parent's memory when the exec fails,
-// and
-//   (in 1.81) leaves the parent's reactor broken.
-// - Both return a basic_process, which kills its child when destroyed and belongs to an Asio
-// reactor;
-//   the keeper has a loop of its own. What they call to close descriptors (in 1.81) skips gaps.
+// returns after the fork and lets the caller watch for the outcome of the exec.
+//
+// default_launcher waits for each exec before the next fork. On a busy machine each of these waits
+// costs a turn of the scheduler: 8 x /bin/true took 25 to 40 ms, and takes 5 to 7 this way, as in a
+// bare loop. The wait has no deadline either, when the program lies on a file server that does not
+// answer. vfork_launcher waits as well, runs exit handlers in the parent's memory when the exec
+// fails, and (in 1.81) leaves the parent's reactor broken. Both return a basic_process, which kills
+// its child when destroyed and belongs to an Asio reactor; the keeper has a loop of its own. What
+// they call to close descriptors (in 1.81) skips gaps.
 struct WorkerLauncher : process::posix::default_launcher {
     struct Launched {
         pid_t pid = -1;

@@ -3,11 +3,13 @@
 #include "tests/support/catch.hpp"
 
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -333,4 +335,68 @@ TEST_CASE("strangers are never touched: other descendants of the agent live on")
     CHECK(is_alive(stranger));
     ::kill(stranger, SIGKILL);
     ::waitpid(stranger, nullptr, 0);
+}
+
+TEST_CASE("a signal to the workers alone spares their helpers") {
+    FakeAgent agent;
+    agent.spawn_shell(0,
+                      "trap 'echo got' USR1; sleep 999 & helper=$!; echo ready; wait $helper; "
+                      "kill -0 $helper && echo lives; exit 0");
+    agent.await_output(0, "ready");
+    agent.send(Signal{1, SIGUSR1, {0}, false});
+    agent.expect<Exited>();
+    agent.send(KillRound{1});
+    agent.expect<RoundClear>();
+    const std::string output = agent.output(0);
+    CHECK(output.find("got") != std::string::npos);
+    CHECK(output.find("lives") != std::string::npos);
+}
+
+TEST_CASE("helpers have their grace also when the workers ended before the round is killed") {
+    FakeAgent agent;
+    agent.spawn_shell(0, "(sleep 0.05; echo tidied) & exit 3");
+    agent.expect<Exited>();
+    agent.send(KillRound{1, 5000});
+    agent.expect<RoundClear>(4s);
+    CHECK(agent.output(0) == "tidied\n");
+}
+
+TEST_CASE("a stop of the trees is answered once they have stopped") {
+    FakeAgent agent;
+    agent.spawn_shell(0, forever);
+    const pid_t worker = agent.started(0);
+    agent.send(Suspend{true});
+    agent.expect<Suspended>();
+    CHECK(eventually([&] { return read_process(worker)->state == 'T'; }));
+}
+
+TEST_CASE("RES-6: a fork that the system refuses is told, the workers before it run on") {
+    if (::getuid() != 0) {
+        WARN("skipped: only root can become a user without processes");
+        return;
+    }
+    const pid_t child = ::fork();
+    if (child == 0) {
+        for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+        const rlimit processes{6, 6};
+        constexpr uid_t nobody = 65534;
+        if (::setrlimit(RLIMIT_NPROC, &processes) != 0 || ::setuid(nobody) != 0) ::_exit(2);
+        int result = 1;
+        try {
+            FakeAgent agent;
+            for (int rank = 0; rank < 20; ++rank) agent.spawn_shell(rank, forever);
+            const auto refused = agent.expect<NotSpawned>();
+            agent.expect<Spawned>();
+            agent.send(KillRound{1});
+            agent.expect<RoundClear>();
+            const bool as_told = refused.stage == "fork" && refused.error_number == EAGAIN;
+            result = as_told ? 0 : 1;
+        } catch (const std::exception&) {
+            result = 3;
+        }
+        ::_exit(result);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(status == 0);
 }
