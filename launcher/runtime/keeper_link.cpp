@@ -54,29 +54,27 @@ void KeeperLink::send(Producer producer) {
         return;
     }
     waiting_.push_back(std::move(producer));
-    if (!awaiting_write_) {
+    // A producer may itself send: that waits for its turn in the loop that called it.
+    if (!awaiting_write_ && !writing_) {
         write_all();
     }
 }
 
 void KeeperLink::write_all() {
-    while (!lost_) {
+    writing_ = true;
+    while (!lost_ && (current_ || !waiting_.empty())) {
         if (!current_) {
-            if (waiting_.empty()) {
-                return;
-            }
-            Producer produce = std::move(waiting_.front());
+            const Producer produce = std::move(waiting_.front());
             waiting_.pop_front();
             current_ = produce();
-            continue;
-        }
-        if (!write_some(*current_)) {
-            return wait_writable();
-        }
-        if (current_->bytes.empty()) {
+        } else if (!write_some(*current_)) {
+            wait_writable();
+            break;
+        } else if (current_->bytes.empty()) {
             current_.reset();
         }
     }
+    writing_ = false;
 }
 
 // False: the socket is full. A dead keeper is noticed by the reading side, which says so once.

@@ -55,6 +55,7 @@ class KeeperLink {
     rendezvous::FrameReader frames_;
     std::deque<Producer> waiting_;
     std::optional<Frame> current_;
+    bool writing_ = false;
     bool awaiting_write_ = false;
     bool lost_ = false;
 };
