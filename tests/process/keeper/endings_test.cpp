@@ -340,7 +340,8 @@ TEST_CASE("strangers are never touched: other descendants of the agent live on")
 TEST_CASE("a signal to the workers alone spares their helpers") {
     FakeAgent agent;
     agent.spawn_shell(0,
-                      "trap 'echo got' USR1; sleep 999 & helper=$!; echo ready; wait $helper; "
+                      "trap 'got=got' USR1; sleep 999 & helper=$!; echo ready; "
+                      "while [ -z \"$got\" ]; do sleep 0.01; done; echo $got; "
                       "kill -0 $helper && echo lives; exit 0");
     agent.await_output(0, "ready");
     agent.send(Signal{1, SIGUSR1, {0}, false});
