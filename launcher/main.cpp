@@ -11,6 +11,7 @@
 #include "launcher/runtime/refusal.hpp"
 #include "launcher/runtime/run_agent.hpp"
 #include "launcher/runtime/run_logs.hpp"
+#include "launcher/runtime/status_file.hpp"
 #include "rendezvous/protocol/exit_status.hpp"
 
 #include <unistd.h>
@@ -72,6 +73,13 @@ void check_line_prefix(const JobSpec& spec, const Sources& sources) {
     }
 }
 
+void check_status_file(const JobSpec& spec, const Sources& sources) {
+    const auto problem = spec.status_file ? status_file_problem(*spec.status_file) : std::nullopt;
+    if (problem) {
+        throw Refusal(exit_code::usage, sources.name_of("status-file") + ": " + *problem);
+    }
+}
+
 int print_plan(const Job& job) {
     rendezvous::RoundGranted grant;
     grant.world_size = job.slots;
@@ -99,6 +107,7 @@ int run_job(JobConfig config, const Variables& environment) {
         return print_plan(job);
     }
     require_program(job.spec, job.facts);
+    check_status_file(job.spec, config.sources);
     RunLogs logs(job.spec, job.facts.node_name, job.job_id, job.incarnation);
     const MasterPort port = MasterPort::reserve(job.spec.master_port, master_address(job.spec));
 

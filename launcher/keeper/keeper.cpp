@@ -80,6 +80,8 @@ int live(UniqueFd link, const WorkerDefaults& defaults, pid_t job_group) {
     ::setpgid(0, 0);
     // Not "ddrun...": `pkill -9 ddrun` and `killall -9 ddrun` end the agent alone, and we clean up.
     ::prctl(PR_SET_NAME, "keeper");
+    // If it is stopped when ddrun dies, it goes on and cleans up.
+    ::prctl(PR_SET_PDEATHSIG, SIGCONT);
     settle_signals(defaults.ignore_hangup);
     keep_only(link.get());
     int status = internal_error;

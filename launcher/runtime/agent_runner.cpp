@@ -200,13 +200,20 @@ void AgentRunner::act(const SuspendSelf&) {
     if (suspends_under_way_ > 0 && !keeper_lost_) {
         suspend_self_ = true;
     } else {
-        ::raise(SIGSTOP);
+        suspend_self();
+    }
+}
+
+void AgentRunner::suspend_self() {
+    if (stop_this_process()) {
+        // Also when the kernel ignored the stop, because nobody could ever end it.
+        happen(AgentEvent(SignalArrived{SIGCONT, 0, 0, false}));
     }
 }
 
 void AgentRunner::on(const keeper::Suspended&) {
     if (--suspends_under_way_ == 0 && std::exchange(suspend_self_, false)) {
-        ::raise(SIGSTOP);
+        suspend_self();
     }
 }
 

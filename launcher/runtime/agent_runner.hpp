@@ -50,6 +50,7 @@ class AgentRunner {
     void output_seen(int round, int local_rank);
     void log_failed(const std::string& path, const std::string& words);
     void reap_children();
+    void wake_keeper();
 
     // From the keeper; those of an older round are too late to matter.
     [[nodiscard]] bool is_current(int round) const;
@@ -80,6 +81,7 @@ class AgentRunner {
     void act(const BeginRound& action);
     void act(const EndRound& action);
     void act(const SuspendSelf& action);
+    void suspend_self();
     void act(const Finish& action);
     void act(const GroupAction& action);
     void act(const StartWorkers& action);
@@ -141,6 +143,7 @@ class AgentRunner {
     int suspends_under_way_ = 0;
     bool suspend_self_ = false;         // as soon as they are answered
     std::optional<int> keeper_status_;  // raw, when it ended by itself
+    bool keeper_was_stopped_ = false;
     bool keeper_lost_ = false;
     std::string state_ = "starting";  // for the status file
     std::optional<Finish> finish_;

@@ -22,6 +22,9 @@ void AgentRunner::signal_arrived(const ReceivedSignal& received) {
     if (received.signal == SIGCHLD) {
         return reap_children();
     }
+    if (received.signal == SIGCONT) {
+        suspend_self_ = false;  // who was told to go on before it stopped does not stop
+    }
     const auto& stops = job_.spec.stop_signals;
     if (finish_ && std::find(stops.begin(), stops.end(), received.signal) != stops.end()) {
         return leave_if_impatient();
@@ -34,10 +37,19 @@ void AgentRunner::signal_arrived(const ReceivedSignal& received) {
 void AgentRunner::reap_children() {
     int status = 0;
     pid_t pid = 0;
-    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
         if (pid == keeper_.pid()) {
-            keeper_status_ = status;
+            WIFSTOPPED(status) ? wake_keeper() : void(keeper_status_ = status);
         }
+    }
+}
+
+// A stopped keeper hears of no end and ends nobody: the job would hang.
+void AgentRunner::wake_keeper() {
+    ::kill(keeper_.pid(), SIGCONT);
+    if (!std::exchange(keeper_was_stopped_, true)) {
+        say("warning: somebody stopped the keeper (pid " + std::to_string(keeper_.pid()) +
+            "); it goes on");
     }
 }
 

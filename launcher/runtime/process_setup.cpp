@@ -63,4 +63,21 @@ void block_signals(const sigset_t& signals) {
     ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
 }
 
+// The kernel forgets a waiting SIGCONT when it stops a process.
+bool stop_this_process() {
+    sigset_t waiting;
+    ::sigpending(&waiting);
+    if (::sigismember(&waiting, SIGCONT) == 1) {
+        return false;
+    }
+    sigset_t stop;
+    sigset_t before;
+    ::sigemptyset(&stop);
+    ::sigaddset(&stop, SIGTSTP);
+    ::pthread_sigmask(SIG_UNBLOCK, &stop, &before);
+    ::raise(SIGTSTP);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return true;
+}
+
 }  // namespace ddrun::launcher

@@ -24,4 +24,10 @@ struct InheritedState {
                                        const InheritedState& inherited);
 void block_signals(const sigset_t& signals);
 
+// Stops this process as Ctrl-Z stops any other, and returns when it goes on. Returns at once where
+// no shell could continue it: in an orphaned process group (`ssh -t host ddrun`), as process 1.
+// False: not stopped, because a SIGCONT is already waiting to be read. For the only thread with
+// signals.
+bool stop_this_process();
+
 }  // namespace ddrun::launcher

@@ -1,12 +1,17 @@
 #include "launcher/runtime/status_file.hpp"
 
 #include "launcher/keeper/unique_fd.hpp"
+#include "launcher/runtime/refusal.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 
 namespace ddrun::launcher {
 namespace {
@@ -50,8 +55,24 @@ std::string worker_json(const WorkerRecord& worker) {
     return text + "}";
 }
 
+// A link is followed, so that what it names is replaced and not the link.
+std::string behind_links(const std::string& path) {
+    const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), ::free);
+    return real ? std::string(real.get()) : path;
+}
+
+std::string temporary_beside(const std::string& path) {
+    return path + ".tmp." + std::to_string(::getpid());
+}
+
+// A new file, never one that somebody else put there.
+UniqueFd create(const std::string& temporary) {
+    ::unlink(temporary.c_str());
+    return UniqueFd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+}
+
 void write_whole(const std::string& temporary, const std::string& path, const std::string& text) {
-    const UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    const UniqueFd file = create(temporary);
     const bool whole =
         file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
     if (!whole || ::rename(temporary.c_str(), path.c_str()) != 0) {
@@ -80,9 +101,24 @@ std::string to_json(const StatusReport& report) {
     return text + "\n}\n";
 }
 
-StatusFile::StatusFile(std::string path) : shared_(std::make_shared<Shared>()) {
-    shared_->temporary = path + ".tmp." + std::to_string(::getpid());
-    shared_->path = std::move(path);
+// The rename would put a plain file in the place of a device: as root, of /dev/null.
+std::optional<std::string> status_file_problem(const std::string& path) {
+    const std::string file = behind_links(path);
+    struct stat facts {};
+    if (::stat(file.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
+        return path + " is not a regular file";
+    }
+    const std::string temporary = temporary_beside(file);
+    if (!create(temporary)) {
+        return "cannot create " + temporary + ": " + error_text(errno);
+    }
+    ::unlink(temporary.c_str());
+    return std::nullopt;
+}
+
+StatusFile::StatusFile(const std::string& path) : shared_(std::make_shared<Shared>()) {
+    shared_->path = behind_links(path);
+    shared_->temporary = temporary_beside(shared_->path);
     std::thread(write_loop, shared_).detach();
 }
 

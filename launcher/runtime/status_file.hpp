@@ -28,11 +28,16 @@ struct StatusReport {
 };
 [[nodiscard]] std::string to_json(const StatusReport& report);
 
+// Nothing when a status file can be kept at `path`, else why not: something that is no plain file
+// is there, or the directory cannot be written.
+[[nodiscard]] std::optional<std::string> status_file_problem(const std::string& path);
+
 // Rewrites the file whenever the text changes, by a new file and rename(), so that a reader always
-// sees a whole one. On a thread of its own: a network file system may stall. The newest text wins.
+// sees a whole one; a link is followed. On a thread of its own: a network file system may stall.
+// The newest text wins.
 class StatusFile {
   public:
-    explicit StatusFile(std::string path);
+    explicit StatusFile(const std::string& path);
     ~StatusFile();  // writes what is waiting, for at most one second
     StatusFile(const StatusFile&) = delete;
     StatusFile& operator=(const StatusFile&) = delete;

@@ -274,6 +274,7 @@ TEST_CASE("SLURM-6: TERM to ddrun and all its processes at once is a stop, not a
 
 TEST_CASE("Ctrl-Z stops the whole job, fg goes on") {
     auto invocation = shell(2, "i=0; while [ $i -lt 20 ]; do i=$((i+1)); sleep 0.05; done; echo finished");
+    invocation.before_exec = [] { ::setpgid(0, 0); };  // a job of a shell, which could continue it
     Program job(invocation);
     REQUIRE(job.wait_until([&] { return job.descendants().size() >= 3; }, 5s));
     job.send_signal(SIGTSTP);

@@ -1,0 +1,86 @@
+// Incidents that nobody listed: odd signals in odd moments, odd files, odd limits.
+#include "tests/support/catch.hpp"
+#include "tests/support/program.hpp"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+using namespace ddrun::test;
+
+namespace {
+
+Invocation shell(const std::string& script, std::vector<std::string> flags = {}) {
+    flags.insert(flags.end(), {"--nproc-per-node=2", "sh", "-c", script});
+    return ddrun_with(std::move(flags));
+}
+
+bool all_ready(Program& job) {
+    return job.wait_until([&] { return count_of(job.output(), "ready") >= 2; }, 10s);
+}
+
+}  // namespace
+
+// --- job control ---------------------------------------------------------------------------------
+
+TEST_CASE("Ctrl-Z where no shell could say fg does not freeze the job") {
+    auto invocation = shell("echo ready; sleep 999");
+    invocation.terminal = true;  // as under `ssh -t`: ddrun leads the session
+    Program job(invocation);
+    REQUIRE(all_ready(job));
+    job.type("\032");
+    ::usleep(200'000);  // until the workers were stopped and continued; nothing else shows it
+    job.type("\003");
+    CHECK(job.wait(10s) == 130);
+    CHECK(job.leaves_nothing(1s));
+}
+
+TEST_CASE("CONT at the heels of TSTP leaves nothing stopped") {
+    for (int trial = 0; trial < 20; ++trial) {
+        auto invocation = shell("echo ready; sleep 999");
+        invocation.before_exec = [] { ::setpgid(0, 0); };
+        Program job(invocation);
+        REQUIRE(all_ready(job));
+        job.send_signal(SIGTSTP);
+        ::usleep(static_cast<useconds_t>(trial * 100));
+        job.send_signal(SIGCONT);
+        job.send_signal(SIGTERM);
+        REQUIRE(job.wait(10s) == 143);
+    }
+}
+
+// --- the keeper ----------------------------------------------------------------------------------
+
+TEST_CASE("a keeper that somebody stopped goes on, and it is said once") {
+    Program job(shell("kill -STOP $PPID; sleep 0.2; kill -STOP $PPID; sleep 0.2; exit 3"));
+    CHECK(job.wait(15s) == 3);
+    CHECK(count_of(job.errors(), "somebody stopped the keeper") == 1);
+}
+
+// --- files ---------------------------------------------------------------------------------------
+
+TEST_CASE("--status-file never takes the place of a device, a socket or a directory") {
+    const TemporaryDirectory directory;
+    const auto fifo = directory.file("fifo");
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    for (const std::string& place : {fifo, directory.path(), std::string("/dev/null/x")}) {
+        const auto end = run_ddrun({"--status-file=" + place, "true"});
+        CHECK(end.code == 2);
+        CHECK(has(end.errors, "--status-file: "));
+        CHECK(has(end.errors, place));
+    }
+    CHECK(std::filesystem::is_fifo(fifo));
+}
+
+TEST_CASE("--status-file follows a link to a file") {
+    const TemporaryDirectory directory;
+    write_file(directory.file("real"), "");
+    std::filesystem::create_symlink(directory.file("real"), directory.file("link"));
+    CHECK(run_ddrun({"--status-file=" + directory.file("link"), "true"}).code == 0);
+    CHECK(std::filesystem::is_symlink(directory.file("link")));
+    CHECK(has(read_file(directory.file("real")), "finished"));
+}
