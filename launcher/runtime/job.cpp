@@ -48,6 +48,7 @@ rendezvous::JobRules job_rules(const JobSpec& spec) {
     rules.no_restart_on = spec.no_restart_on;
     rules.crash_loop = spec.crash_loop;
     rules.backoff_first = spec.restart_backoff;
+    rules.jitter_seed = detail::random_bits();
     return rules;
 }
 
