@@ -21,6 +21,8 @@ constexpr int reap_budget = 256;
 // A worker stopped and continued in a tight loop must not fill our memory while the agent is busy.
 constexpr std::size_t enough_queued = 1u << 20;
 
+constexpr auto enough_between_stops = std::chrono::seconds(1);
+
 std::int64_t now_ns() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
         .count();
@@ -47,7 +49,7 @@ bool KeeperLoop::reap_one(pid_t which) {
     const auto worker = workers_.find(pid);
     if (worker == workers_.end()) return true;
     if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
-        on_stop_or_continue(worker->second, WIFSTOPPED(status));
+        on_stop_or_continue(worker->second, status);
     } else {
         on_exit(worker, status, usage);
     }
@@ -61,6 +63,7 @@ void KeeperLoop::on_exit(Workers::iterator entry, int status, const rusage& usag
     unwatch(worker.report);
     unwatch(worker.handle);
     workers_.erase(entry);
+    if (WIFSIGNALED(status)) restore_modes(worker);
     return_terminal(worker);
     if (worker.failure) {
         tell(NotSpawned{worker.round, worker.local_rank, worker.failure->error_number,
@@ -73,12 +76,26 @@ void KeeperLoop::on_exit(Workers::iterator entry, int status, const rusage& usag
     if (workers_.empty() && ending_) ending_->workers_gone(Clock::now());
 }
 
-void KeeperLoop::on_stop_or_continue(Worker& worker, bool stopped) {
+void KeeperLoop::on_stop_or_continue(Worker& worker, int status) {
+    const bool stopped = WIFSTOPPED(status);
+    if (stopped && !suspended_ && worker.terminal) pass_on_terminal_stop(worker, WSTOPSIG(status));
     // What Suspend causes is no news; nor is the end of a stop that was not told.
     if (stopped ? suspended_ : !worker.stop_was_told) return;
     if (link_.queued_bytes() > enough_queued) return;
     worker.stop_was_told = stopped;
     tell(StoppedOrContinued{worker.round, worker.local_rank, stopped});
+}
+
+// The terminal sent it to the group it was lent to; it is meant for the job, which the shell knows.
+// A job in the background that nobody can bring to the front would read, stop and go on for ever.
+void KeeperLoop::pass_on_terminal_stop(const Worker& worker, int signal) {
+    const bool from_read_or_write = signal == SIGTTIN || signal == SIGTTOU;
+    if (signal != SIGTSTP && !from_read_or_write) return;
+    const Clock::time_point now = Clock::now();
+    if (from_read_or_write && now - stop_passed_on_ < enough_between_stops) return;
+    stop_passed_on_ = now;
+    return_terminal(worker);
+    ::kill(-spawning_.job_group, SIGTSTP);
 }
 
 void KeeperLoop::read_report(Worker& worker) {
@@ -102,14 +119,23 @@ void KeeperLoop::return_terminal(const Worker& worker) const {
     }
 }
 
-void KeeperLoop::give_terminal(const Worker& worker) const {
+void KeeperLoop::give_terminal(Worker& worker) const {
     if (worker.terminal && ::tcgetpgrp(worker.terminal.get()) == spawning_.job_group) {
+        if (!worker.modes) worker.modes = terminal_modes(worker.terminal.get());
         ::tcsetpgrp(worker.terminal.get(), worker.pid);
+    }
+}
+
+// As a shell does after a job that was killed: the editor's or debugger's raw mode must not stay.
+void KeeperLoop::restore_modes(const Worker& worker) const {
+    if (worker.modes && ::tcgetpgrp(worker.terminal.get()) == worker.pid) {
+        ::tcsetattr(worker.terminal.get(), TCSANOW, &*worker.modes);
     }
 }
 
 void KeeperLoop::let_go() {
     for (const auto& [pid, worker] : workers_) {
+        restore_modes(worker);
         return_terminal(worker);
         ::kill(-pid, SIGKILL);
         ::kill(pid, SIGKILL);

@@ -174,6 +174,7 @@ void KeeperLoop::obey(const Spawn& order) {
     worker.command = command_line(order.plan.argv);
     worker.report = std::move(result.report);
     worker.terminal = std::move(result.terminal);
+    worker.modes = result.modes;
     worker.handle = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, worker.pid, 0)));
     // Without a handle (no descriptor left) SIGCHLD still tells of the end.
     if (worker.handle) watch(worker.handle.get(), EPOLLIN, about(exit_event, worker.pid));
@@ -218,7 +219,7 @@ void KeeperLoop::obey(const Inspect& order) {
 void KeeperLoop::obey(const Suspend& order) {
     suspended_ = order.stop;
     // The terminal first: a worker that goes on without it would be stopped by its next read.
-    for (const auto& [pid, worker] : workers_) {
+    for (auto& [pid, worker] : workers_) {
         order.stop ? return_terminal(worker) : give_terminal(worker);
     }
     // What forks during a pass is met by the next one.

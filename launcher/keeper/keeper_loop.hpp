@@ -9,6 +9,7 @@
 #include "launcher/keeper/unique_fd.hpp"
 
 #include <sys/resource.h>
+#include <termios.h>
 
 #include <map>
 #include <optional>
@@ -43,6 +44,7 @@ class KeeperLoop {
         UniqueFd handle;  // pidfd
         UniqueFd report;  // see spawn.hpp; closed once the exec happened or failed
         UniqueFd terminal;
+        std::optional<termios> modes;  // of the terminal, to put back when the worker is killed
         std::optional<SpawnFailure> failure;
         std::string refused_binding;
         bool stop_was_told = false;
@@ -73,11 +75,13 @@ class KeeperLoop {
     void reap();
     bool reap_one(pid_t which);
     void on_exit(Workers::iterator worker, int status, const rusage& usage);
-    void on_stop_or_continue(Worker& worker, bool stopped);
+    void on_stop_or_continue(Worker& worker, int status);
+    void pass_on_terminal_stop(const Worker& worker, int signal);
     void read_report(Worker& worker);
     void announce(Worker& worker);
     void return_terminal(const Worker& worker) const;
-    void give_terminal(const Worker& worker) const;
+    void give_terminal(Worker& worker) const;
+    void restore_modes(const Worker& worker) const;
 
     // --- endings
     [[nodiscard]] std::set<pid_t> living() const;
@@ -99,6 +103,7 @@ class KeeperLoop {
     bool childless_ = true;  // the kernel said so at the last reaping
     bool more_to_reap_ = false;
     bool suspended_ = false;
+    Clock::time_point stop_passed_on_{};
     bool write_watched_ = false;
 };
 

@@ -31,10 +31,12 @@ std::vector<std::string> assignments(const Variables& variables) {
     return lines;
 }
 
-// Only a terminal that the job has may be passed on; a job in the background must not steal it.
-bool may_take_terminal(const Spawn& order, int input, const SpawnSettings& settings) {
-    return order.plan.owns_stdin && ::isatty(input) == 1 &&
-           ::tcgetpgrp(input) == settings.job_group;
+// Only a terminal that the job has may be passed on; a job in the background must not steal it, nor
+// what is typed for somebody else: that is why it stays in the terminal's session.
+TerminalShare share_of_terminal(const Spawn& order, int input, const SpawnSettings& settings) {
+    const pid_t foreground = order.plan.owns_stdin ? ::tcgetpgrp(input) : -1;
+    if (foreground < 0) return TerminalShare::none;
+    return foreground == settings.job_group ? TerminalShare::foreground : TerminalShare::background;
 }
 
 SpawnResult refuse(const char* stage, int error_number) {
@@ -44,6 +46,11 @@ SpawnResult refuse(const char* stage, int error_number) {
 }
 
 }  // namespace
+
+std::optional<termios> terminal_modes(int terminal) {
+    termios modes{};
+    return ::tcgetattr(terminal, &modes) == 0 ? std::optional(modes) : std::nullopt;
+}
 
 SpawnResult spawn_worker(const Spawn& order, const std::vector<UniqueFd>& streams,
                          const SpawnSettings& settings) {
@@ -56,16 +63,20 @@ SpawnResult spawn_worker(const Spawn& order, const std::vector<UniqueFd>& stream
     const std::vector<const char*> envp = pointers_to(environment);
     const std::vector<const char*> argv = pointers_to(order.plan.argv);
     const int input = streams.front().get();
-    const bool takes_terminal = may_take_terminal(order, input, settings);
+    const TerminalShare terminal = share_of_terminal(order, input, settings);
+    const auto modes = terminal == TerminalShare::foreground ? terminal_modes(input) : std::nullopt;
     WorkerLauncher launch;
     launch.env = envp.data();
     auto launched =
-        launch(argv.front(), argv.data(), WorkerSetup{order, streams, settings, takes_terminal});
+        launch(argv.front(), argv.data(), WorkerSetup{order, streams, settings, terminal});
     if (launched.pid < 0) return refuse(launched.stage, launched.error_number);
     SpawnResult result;
     result.pid = launched.pid;
     result.report = std::move(launched.report);
-    if (takes_terminal) result.terminal = UniqueFd(::fcntl(input, F_DUPFD_CLOEXEC, 3));
+    if (terminal != TerminalShare::none) {
+        result.terminal = UniqueFd(::fcntl(input, F_DUPFD_CLOEXEC, 3));
+        result.modes = modes;
+    }
     return result;
 }
 

@@ -44,11 +44,12 @@ int place_streams(const std::vector<UniqueFd>& streams, int report) {
     return 0;
 }
 
-int lead_group(bool takes_terminal) {
-    if (!takes_terminal) return ::setsid() < 0 ? errno : 0;
+int lead_group(TerminalShare terminal) {
+    if (terminal == TerminalShare::none) return ::setsid() < 0 ? errno : 0;
+    if (::setpgid(0, 0) != 0) return errno;
+    if (terminal == TerminalShare::background) return 0;
     // All signals are blocked here, SIGTTOU among them, so a background process may do this.
-    if (::setpgid(0, 0) != 0 || ::tcsetpgrp(STDIN_FILENO, ::getpid()) != 0) return errno;
-    return 0;
+    return ::tcsetpgrp(STDIN_FILENO, ::getpid()) != 0 ? errno : 0;
 }
 
 void raise_oom_score(int score) {
@@ -110,7 +111,7 @@ process::error_code WorkerSetup::on_exec_setup(const WorkerLauncher& launcher,
     const bool ready =
         check(pipe, SpawnStage::session, die_with(settings.keeper), true) &&
         check(pipe, SpawnStage::descriptors, place_streams(streams, pipe), true) &&
-        check(pipe, SpawnStage::session, lead_group(takes_terminal), true) &&
+        check(pipe, SpawnStage::session, lead_group(terminal), true) &&
         check(pipe, SpawnStage::limits, restore_limits(settings.nofile_soft), true) &&
         check(pipe, SpawnStage::affinity, bind_to_cpus(plan.cpus), strict) &&
         check(pipe, SpawnStage::memory_policy, prefer_memory_of(plan.memory_node), strict);

@@ -18,13 +18,20 @@ struct SpawnSettings {
     pid_t job_group = 0;  // ddrun's process group, which may own the terminal
 };
 
+// What the owner of stdin gets of ddrun's terminal.
+enum class TerminalShare {
+    none,        // stdin is no terminal of this session
+    background,  // the job is not in the foreground: the first read stops it, as any other job
+    foreground
+};
+
 // Initializer for WorkerLauncher: makes the forked child what a worker is, and executes its
 // program.
 struct WorkerSetup {
     const Spawn& order;
     const std::vector<UniqueFd>& streams;
     const SpawnSettings& settings;
-    bool takes_terminal = false;
+    TerminalShare terminal = TerminalShare::none;
 
     process::error_code on_exec_setup(const WorkerLauncher& launcher,
                                       const process::filesystem::path& executable,

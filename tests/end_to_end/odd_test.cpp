@@ -53,6 +53,39 @@ TEST_CASE("CONT at the heels of TSTP leaves nothing stopped") {
     }
 }
 
+TEST_CASE(
+    "Ctrl-Z typed to the rank that has the terminal stops the whole job, and the shell says so") {
+    if (::access("/bin/bash", X_OK) != 0) return;
+    Invocation invocation;
+    invocation.argv = {"/bin/bash", "--norc", "--noprofile", "-i"};
+    invocation.env = {{"PS1", "$ "}, {"HISTFILE", ""}};
+    invocation.terminal = true;
+    Program bash(invocation);
+    const std::string command = ddrun_path() + " --stdin=0 cat";
+    const auto says = [&](const std::string& text, std::size_t times) {
+        return bash.wait_until([&] { return count_of(bash.output(), text) >= times; }, 10s);
+    };
+    INFO(bash.output());
+    REQUIRE(says("$ ", 1));
+    bash.type(command + "\r");
+    REQUIRE(bash.wait_until([&] { return bash.descendants().size() >= 3; }, 10s));
+    bash.type("one\n");
+    REQUIRE(says("one", 2));  // the echo and the cat
+    bash.type("\032");
+    REQUIRE(says("Stopped", 1));
+    REQUIRE(says("$ ", 2));
+    const std::size_t so_far = count_of(bash.output(), command);
+    bash.type("fg\r");
+    REQUIRE(says(command, so_far + 1));
+    bash.type("two\n");
+    REQUIRE(says("two", 2));
+    bash.type("\004");
+    REQUIRE(says("$ ", 3));
+    bash.type("echo code=$?; exit 7\r");
+    CHECK(bash.wait(10s) == 7);
+    CHECK(has(bash.output(), "code=0"));
+}
+
 // --- the keeper ----------------------------------------------------------------------------------
 
 TEST_CASE("a keeper that somebody stopped goes on, and it is said once") {

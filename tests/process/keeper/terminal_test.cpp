@@ -136,6 +136,39 @@ TEST_CASE("Ctrl-Z gives the terminal back, fg gives it to the worker again") {
     }));
 }
 
+TEST_CASE("in the background the owner of stdin stops at its first read; nothing typed is taken") {
+    CHECK(in_terminal([](const Terminal& terminal) {
+        const pid_t other = ::fork();
+        if (other == 0) {
+            ::setpgid(0, 0);
+            for (;;) ::pause();
+        }
+        ::setpgid(other, other);
+        ::tcsetpgrp(terminal.slave, other);
+        FakeAgent agent;
+        agent.spawn_shell(0, "read -r line; echo \"got $line\"", owner(terminal));
+        terminal.type("first\n");
+        expect_true(agent.expect<StoppedOrContinued>().stopped, "its read stopped it");
+        ::tcsetpgrp(terminal.slave, ::getpgrp());
+        agent.send(Suspend{false});
+        expect_true(agent.output(0).find("got first") != std::string::npos, "then it could read");
+        ::kill(other, SIGKILL);
+    }));
+}
+
+TEST_CASE("a killed owner of the terminal leaves it as it was") {
+    CHECK(in_terminal([](const Terminal& terminal) {
+        termios before{};
+        ::tcgetattr(terminal.slave, &before);
+        FakeAgent agent;
+        agent.spawn_shell(0, "stty raw -echo; kill -9 $$", owner(terminal));
+        (void)agent.expect<Exited>();
+        termios after{};
+        ::tcgetattr(terminal.slave, &after);
+        expect_true(after.c_lflag == before.c_lflag, "echo and line mode are back");
+    }));
+}
+
 TEST_CASE("the owner of the terminal is ended like all others, and the terminal returns") {
     CHECK(in_terminal([](const Terminal& terminal) {
         FakeAgent agent;
