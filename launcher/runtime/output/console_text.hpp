@@ -53,8 +53,8 @@ class ConsoleText {
         const std::size_t bytes = first.size() + second.size();
         if (start_ + size_ + bytes > capacity_) grow(bytes);
         char* to = bytes_.get() + start_ + size_;
-        std::memcpy(to, first.data(), first.size());
-        std::memcpy(to + first.size(), second.data(), second.size());
+        if (!first.empty()) std::memcpy(to, first.data(), first.size());
+        if (!second.empty()) std::memcpy(to + first.size(), second.data(), second.size());
         size_ += bytes;
         if (size_ >= limit_) full_ = true;
     }
