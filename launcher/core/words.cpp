@@ -1,7 +1,6 @@
 #include "launcher/core/words.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 namespace ddrun::launcher {
@@ -15,8 +14,8 @@ std::string number_text(double value, int decimals) {
 
 // One decimal where it says something, none where it would be a zero.
 std::string short_number(double value) {
-    const double tenths = std::round(value * 10);
-    return number_text(tenths / 10, std::fmod(tenths, 10) == 0 ? 0 : 1);
+    const std::string text = number_text(value, 1);
+    return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
 bool is_control(char c) {
