@@ -10,8 +10,6 @@
 
 namespace ddrun::launcher {
 
-using keeper::UniqueFd;
-
 constexpr std::size_t max_arenas = 1024;  // of one round
 constexpr std::uint64_t max_arena_bytes = 1ull
                                           << 40;  // address space; memory is taken as it is touched

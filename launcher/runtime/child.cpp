@@ -11,8 +11,6 @@
 
 namespace ddrun::launcher {
 
-using keeper::UniqueFd;
-
 std::optional<int> reap_child(int pid, std::chrono::milliseconds patience) {
     const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     pollfd ended{process.get(), POLLIN, 0};

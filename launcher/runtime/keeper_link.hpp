@@ -16,8 +16,6 @@
 
 namespace ddrun::launcher {
 
-using keeper::UniqueFd;
-
 // The agent's end of the socket pair to its keeper. Frames go out in order; when the socket is full
 // they wait here, so nothing ever blocks. One thread: that of the io_context.
 class KeeperLink {

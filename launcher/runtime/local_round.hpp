@@ -11,8 +11,6 @@
 
 namespace ddrun::launcher {
 
-using keeper::UniqueFd;
-
 // What one round has at this node's edge: the plans of its workers, their keys, their shared
 // memory. Ends with the round, so nothing of it can be met in a later one.
 class LocalRound {

@@ -7,8 +7,6 @@
 
 namespace ddrun::launcher {
 
-using keeper::UniqueFd;
-
 // Keeps MASTER_PORT for this job from before the first worker until the end: bound on every address
 // of both families with SO_REUSEADDR and never listening, so that rank 0 can listen on it and
 // nobody else is given it. A second ddrun is kept away by a name of its own, since two such

@@ -18,8 +18,6 @@
 namespace ddrun::launcher {
 namespace {
 
-using keeper::UniqueFd;
-
 struct Found {
     std::string path;  // the file that decided; the name itself when PATH has none
     int error_number = 0;

@@ -9,8 +9,6 @@
 
 namespace ddrun::launcher {
 
-using keeper::UniqueFd;
-
 std::string read_small_file(const std::string& path) {
     constexpr std::size_t limit = 64u << 10;
     const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -16,8 +16,6 @@
 namespace ddrun::launcher {
 namespace {
 
-using keeper::UniqueFd;
-
 constexpr auto last_write_patience = std::chrono::seconds(1);
 
 std::string quoted(const std::string& text) {

@@ -17,8 +17,6 @@
 
 namespace ddrun::launcher {
 
-using keeper::UniqueFd;
-
 // What a connection may cost before and after its hello.
 constexpr std::size_t max_hello_bytes = 4096;
 constexpr std::size_t reply_backlog = 1u << 20;  // beyond it no further request is read

@@ -42,7 +42,7 @@ bool writable_now(int fd) {
 
 ConsoleDescriptor::ConsoleDescriptor(int inherited)
     : inherited_(inherited), kind_(kind_of(inherited)) {
-    if (kind_ == Kind::pipe || kind_ == Kind::terminal) own_ = Descriptor(open_again(inherited));
+    if (kind_ == Kind::pipe || kind_ == Kind::terminal) own_ = UniqueFd(open_again(inherited));
 }
 
 ConsoleDescriptor::Kind ConsoleDescriptor::kind_of(int fd) {
@@ -57,7 +57,7 @@ ConsoleDescriptor::Kind ConsoleDescriptor::kind_of(int fd) {
 }
 
 void ConsoleDescriptor::enlarge() const {
-    if (kind_ != Kind::pipe || !own_.open()) return;
+    if (kind_ != Kind::pipe || !own_) return;
     // Never smaller than somebody made it; a refusal (the user's limit) changes nothing.
     if (::fcntl(own_.get(), F_GETPIPE_SZ) < large_pipe)
         (void)::fcntl(own_.get(), F_SETPIPE_SZ, large_pipe);
@@ -72,13 +72,13 @@ bool ConsoleDescriptor::same_target(int one, int other) {
 
 int ConsoleDescriptor::poll_fd() const {
     if (kind_ == Kind::closed || kind_ == Kind::file) return -1;
-    return own_.open() ? own_.get() : inherited_;
+    return own_ ? own_.get() : inherited_;
 }
 
 ConsoleDescriptor::Written ConsoleDescriptor::write(std::string_view bytes) const {
     if (kind_ == Kind::closed) return {0, State::gone, EBADF};
     if (kind_ == Kind::file) return write_file(bytes);
-    if (kind_ == Kind::socket || own_.open()) return write_once(bytes);
+    if (kind_ == Kind::socket || own_) return write_once(bytes);
     return write_small(bytes);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/runtime/output/descriptor.hpp"
+#include "launcher/keeper/unique_fd.hpp"
 
 #include <cstddef>
 #include <string_view>
@@ -33,7 +33,7 @@ class ConsoleDescriptor {
     // A pipe with a busy reader gets more room: fewer switches between it and us.
     void enlarge() const;
     // Gives up our own description, so that a reader sees its end; nothing is written afterwards.
-    void release() { own_.close(); }
+    void release() { own_.reset(); }
 
     // Was closed when we came.
     [[nodiscard]] bool closed() const { return kind_ == Kind::closed; }
@@ -55,7 +55,7 @@ class ConsoleDescriptor {
 
     int inherited_;
     Kind kind_;
-    Descriptor own_;  // non-blocking description of our own, when one could be had
+    UniqueFd own_;  // non-blocking description of our own, when one could be had
 };
 
 }  // namespace ddrun::launcher

@@ -26,9 +26,9 @@ LogFile::LogFile(std::string path, TimePoint now) : path_(std::move(path)) {
 }
 
 void LogFile::open_file(TimePoint now) {
-    file_ = Descriptor(
-        ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666));
-    if (!file_.open()) failed(errno, now);
+    file_ =
+        UniqueFd(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666));
+    if (!file_) failed(errno, now);
 }
 
 void LogFile::write(std::string_view bytes, TimePoint now) {
@@ -60,15 +60,15 @@ void LogFile::close(TimePoint now) {
         if (!note_.empty()) inserted_ += (last_byte_ == '\n' ? "" : "\n") + note_;
         (void)put_inserted(now);
     }
-    file_.close();
+    file_.reset();
     closed_ = true;
 }
 
 bool LogFile::ready(TimePoint now) {
     if (retry_at_ && now < *retry_at_) return false;
     retry_at_.reset();
-    if (!file_.open()) open_file(now);
-    return file_.open();
+    if (!file_) open_file(now);
+    return static_cast<bool>(file_);
 }
 
 // True when nothing of our own stands before the worker's next byte any more.
@@ -106,7 +106,7 @@ void LogFile::failed(int error, TimePoint now) {
     if (error_ == 0) reported_ = false;
     error_ = error;
     retry_at_ = now + retry_pause;
-    if (!description_is_good(error)) file_.close();
+    if (!description_is_good(error)) file_.reset();
 }
 
 std::optional<std::string> LogFile::loss() const {

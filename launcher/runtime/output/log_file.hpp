@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/runtime/output/descriptor.hpp"
+#include "launcher/keeper/unique_fd.hpp"
 #include "rendezvous/protocol/time.hpp"
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class LogFile {
     void close(TimePoint now);
 
     [[nodiscard]] const std::string& path() const { return path_; }
-    [[nodiscard]] bool open() const { return file_.open(); }
+    [[nodiscard]] bool open() const { return static_cast<bool>(file_); }
     // "PATH: 4096 bytes lost (No space left on device)".
     [[nodiscard]] std::optional<std::string> loss() const;
     // Once: what went wrong first.
@@ -39,7 +39,7 @@ class LogFile {
     void failed(int error, TimePoint now);
 
     std::string path_;
-    Descriptor file_;
+    UniqueFd file_;
     std::string inserted_;  // lines of our own that are not wholly written yet
     std::string note_;      // waits for a line's start
     char last_byte_ = '\n';

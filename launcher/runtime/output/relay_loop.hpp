@@ -1,7 +1,7 @@
 #pragma once
 
+#include "launcher/keeper/unique_fd.hpp"
 #include "launcher/runtime/output/console.hpp"
-#include "launcher/runtime/output/descriptor.hpp"
 #include "launcher/runtime/output/output_relay.hpp"
 #include "launcher/runtime/output/worker_stream.hpp"
 
@@ -109,8 +109,8 @@ class RelayLoop {
     RelayCallbacks callbacks_;
     // stdout, stderr; one when both lead to one place.
     std::vector<std::unique_ptr<Console>> consoles_;
-    Descriptor epoll_;
-    Descriptor wake_;
+    UniqueFd epoll_;
+    UniqueFd wake_;
     std::unique_ptr<char[]> read_buffer_;
 
     std::map<Key, std::unique_ptr<Worker>> workers_;

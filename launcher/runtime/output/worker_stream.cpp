@@ -33,7 +33,7 @@ WorkerStream::WorkerStream(StreamPlan plan, Sinks sinks, Console::Owner owner,
       tail_(tail_bytes),
       prefix_size_(prefix_.at({}).size() + time_size) {
     // Our end of the pipe has a description of its own; the worker's end does not notice.
-    if (pipe_.open()) ::fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
+    if (pipe_) ::fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
 }
 
 WorkerStream::Read WorkerStream::read(std::span<char> buffer, TimePoint now, PipeGrowth& growth) {
@@ -50,8 +50,8 @@ WorkerStream::Read WorkerStream::read(std::span<char> buffer, TimePoint now, Pip
 }
 
 void WorkerStream::close(TimePoint now) {
-    if (!pipe_.open()) return;
-    pipe_.close();
+    if (!pipe_) return;
+    pipe_.reset();
     if (!needs_lines()) return;
     const std::string_view prefix = prefix_now();
     cutter_.flush([&](std::string_view unit, LineEnd end) { emit(unit, end, prefix); });

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "launcher/keeper/unique_fd.hpp"
 #include "launcher/runtime/output/console.hpp"
-#include "launcher/runtime/output/descriptor.hpp"
 #include "launcher/runtime/output/line_cutter.hpp"
 #include "launcher/runtime/output/log_file.hpp"
 #include "launcher/runtime/output/output_relay.hpp"
@@ -49,7 +49,7 @@ class WorkerStream {
     // The unfinished line goes out with a newline; the pipe is closed. Idempotent.
     void close(TimePoint now);
 
-    [[nodiscard]] bool open() const { return pipe_.open(); }
+    [[nodiscard]] bool open() const { return static_cast<bool>(pipe_); }
     [[nodiscard]] int fd() const { return pipe_.get(); }
     [[nodiscard]] bool must_wait() const { return console_ && console_->must_wait(); }
     // How much to read so that the console's share of it fits, however short its lines are.
@@ -71,7 +71,7 @@ class WorkerStream {
     [[nodiscard]] std::string_view prefix_now();
     void consider_growth(std::size_t got, PipeGrowth& growth);
 
-    Descriptor pipe_;
+    UniqueFd pipe_;
     Sinks sinks_;
     Console* console_;
     Console::Owner owner_;

@@ -13,6 +13,7 @@
 #include <map>
 
 using namespace ddrun::launcher::keeper;
+using ddrun::launcher::UniqueFd;
 
 namespace {
 

@@ -73,16 +73,16 @@ struct Terminal {
         ::tcgetattr(slave_fd, &raw);
         ::cfmakeraw(&raw);  // "\n" stays "\n", which makes expectations readable
         ::tcsetattr(slave_fd, TCSANOW, &raw);
-        master = Descriptor(master_fd);
-        slave = Descriptor(slave_fd);
+        master = UniqueFd(master_fd);
+        slave = UniqueFd(slave_fd);
     }
     [[nodiscard]] RelayOptions options() const {
         RelayOptions made;
         made.console_out = made.console_err = slave.get();
         return made;
     }
-    Descriptor master;
-    Descriptor slave;
+    UniqueFd master;
+    UniqueFd slave;
 };
 
 }  // namespace
@@ -110,7 +110,7 @@ TEST_CASE("LOG-1: a slow reader that moves makes workers wait; nothing is droppe
     writer.join();
     REQUIRE(fixture.await_drained(0));
     fixture.relay->finish();
-    console.write_end.close();
+    console.write_end.reset();
     const Shown shown = judge(text + rest.all());
     CHECK(shown.intact == lines);
     CHECK(shown.broken == 0);
@@ -168,7 +168,7 @@ TEST_CASE("LOG-9: while a reader is slow, what is not shown goes on at full spee
     blocked.join();
     CHECK(fixture.end(shown, 0));
     fixture.relay->finish();
-    console.write_end.close();
+    console.write_end.reset();
     CHECK(judge(reader.all()).intact == 10'000);
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("LOG-9: the reader goes away: console off, files go on, one note in a 
     std::string seen;
     REQUIRE(
         read_until(console.read_end.get(), seen, [](auto& text) { return has(text, "line 0"); }));
-    console.read_end.close();
+    console.read_end.reset();
     write_lines(worker.out.get(), 1, 30'000);
     write_all(worker.err.get(), "one\n");
     CHECK(fixture.end(worker, 0));
@@ -205,7 +205,7 @@ TEST_CASE("LOG-9: the terminal window is closed: EIO switches the console off") 
     std::string seen;
     REQUIRE(
         read_until(terminal.master.get(), seen, [](auto& text) { return has(text, "line 0"); }));
-    terminal.master.close();
+    terminal.master.reset();
     write_lines(worker.out.get(), 1, 10'000);
     CHECK(fixture.end(worker, 0));
     CHECK(fixture.relay->losses() ==
@@ -228,7 +228,7 @@ TEST_CASE("LOG-9: a console closed at the start is no loss") {
 }
 
 TEST_CASE("LOG-7: a console on a full disk drops with a count and blocks nobody") {
-    Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+    UniqueFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
     RelayOptions options;
     options.console_out = options.console_err = full.get();
     RelayFixture fixture(options);
@@ -242,7 +242,7 @@ TEST_CASE("LOG-7: a console on a full disk drops with a count and blocks nobody"
 
 TEST_CASE("a console that is a file shares its offset with whoever else writes there") {
     Folder folder;
-    Descriptor file(::open(folder.file("console").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    UniqueFd file(::open(folder.file("console").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     write_all(file.get(), "before\n");
     RelayOptions options;
     options.console_out = options.console_err = file.get();
@@ -275,8 +275,8 @@ TEST_CASE("flags of inherited descriptors stay as they are") {
 TEST_CASE("a socket as console: no flag is needed to never block on it") {
     int ends[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    Descriptor reader(ends[0]);
-    Descriptor writer(ends[1]);
+    UniqueFd reader(ends[0]);
+    UniqueFd writer(ends[1]);
     RelayOptions options;
     options.console_out = options.console_err = writer.get();
     options.reader_patience = 100ms;
@@ -297,10 +297,10 @@ TEST_CASE(
     Pipe console;
     // The pipe is root's; for this moment we are not.
     ::setfsuid(65534);
-    const Descriptor again(
+    const UniqueFd again(
         ::open(("/proc/self/fd/" + std::to_string(console.write_end.get())).c_str(), O_WRONLY));
     std::unique_ptr<RelayFixture> fixture;
-    if (!again.open()) fixture = std::make_unique<RelayFixture>(impatient(console));
+    if (!again) fixture = std::make_unique<RelayFixture>(impatient(console));
     ::setfsuid(::geteuid());
     if (!fixture) {
         WARN("skipped: needs root, to give up a right for a moment");
@@ -315,7 +315,7 @@ TEST_CASE(
     write_lines(worker.out.get(), 20'000, 20'010);
     CHECK(fixture->end(worker, 0));
     fixture->relay->finish();
-    console.write_end.close();
+    console.write_end.reset();
     const Shown shown = judge(text + rest.all());
     CHECK(shown.broken == 0);
     CHECK(shown.intact + shown.dropped == 20'010);

@@ -44,7 +44,7 @@ TEST_CASE("LOG-5: whoever else holds the pipe delays the end by a second at most
     CHECK(took > 900ms);
     CHECK(took < 3s);
     fixture.relay->finish();
-    console.write_end.close();
+    console.write_end.reset();
     CHECK(Reader(console.read_end.get()).all() == "[0] before\n[0] unfinished\n");
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("LOG-5: a holder that writes without end delays it no longer") {
     CHECK(Clock::now() - begin < 4s);
     holder.join();  // our end is closed: its write fails
     fixture.relay->finish();
-    console.write_end.close();
+    console.write_end.reset();
     CHECK(has(reader.all(), "[0] still here\n"));
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("finish flushes what workers that were never reported wrote") {
     write_all(worker.out.get(), "a\nb");
     fixture.relay->finish();
     fixture.relay->finish();
-    console.write_end.close();
+    console.write_end.reset();
     CHECK(Reader(console.read_end.get()).all() == "[0] a\n[0] b\n");
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("after finish everything is refused politely, and no descriptor leaks"
     fixture.ended(0);
     ::signal(SIGPIPE, SIG_IGN);
     CHECK(::write(worker.out.get(), "x", 1) == -1);  // our end of the pipe was closed
-    console.write_end.close();
+    console.write_end.reset();
     CHECK(Reader(console.read_end.get()).all().empty());
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("begin_finish returns at once, tells when all is flushed, and answers 
     CHECK(relay.losses().empty());
     CHECK(Clock::now() - begin < 900ms);
     relay.finish();
-    console.write_end.close();
+    console.write_end.reset();
     CHECK(Reader(console.read_end.get()).all() == "why\n");
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("a thread that the kernel does not let go is left behind, and calls no
         CHECK_FALSE(fixture.await_drained(0, 0, 0ms));
     }
     // Now the kernel lets it go; it ends by itself and closes its console.
-    const Descriptor reader(::open(fifo.c_str(), O_RDONLY | O_CLOEXEC));
-    console.write_end.close();
+    const UniqueFd reader(::open(fifo.c_str(), O_RDONLY | O_CLOEXEC));
+    console.write_end.reset();
     CHECK(Reader(console.read_end.get()).all().empty());
 }

@@ -128,7 +128,7 @@ TEST_CASE("LOG-7: a full disk loses bytes and no worker's time; with space again
     }));
     CHECK(fixture.end(worker, 0));
     fixture.relay->finish();
-    console.write_end.close();
+    console.write_end.reset();
     CHECK(count_of(reader.all(), line) == written);  // the console missed nothing
     CHECK(fixture.failures().size() == 1);
 

@@ -29,7 +29,7 @@ void write_in_small_chunks(int fd, const std::string& text) {
 // Ends the relay and the console's pipe, and gives what the reader got.
 std::string finish(RelayFixture& fixture, Pipe& console, Reader& reader) {
     fixture.relay->finish();
-    console.write_end.close();
+    console.write_end.reset();
     return reader.all();
 }
 
@@ -113,8 +113,8 @@ TEST_CASE("stdout and stderr go to their own consoles") {
     CHECK(fixture.end(worker, 0));
     fixture.relay->say("ddrun: the end");
     fixture.relay->finish();
-    out.write_end.close();
-    err.write_end.close();
+    out.write_end.reset();
+    err.write_end.reset();
     CHECK(out_reader.all() == "[0] result\n");
     CHECK(err_reader.all() == "[0] warning\nddrun: the end\n");
 }
@@ -204,7 +204,7 @@ TEST_CASE(
         CHECK(fixture.relay->tail(7, 7).empty());
         fixture.relay->finish();
     }
-    console.write_end.close();
+    console.write_end.reset();
     reader.all();
 }
 

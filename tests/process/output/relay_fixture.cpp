@@ -18,8 +18,8 @@ namespace ddrun::test {
 Pipe::Pipe() {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
-    read_end = Descriptor(ends[0]);
-    write_end = Descriptor(ends[1]);
+    read_end = UniqueFd(ends[0]);
+    write_end = UniqueFd(ends[1]);
 }
 
 Reader::Reader(int fd, std::size_t step)
@@ -37,7 +37,7 @@ Reader::Reader(int fd, std::size_t step)
       })) {}
 
 Reader::~Reader() {
-    stop_.write_end.close();
+    stop_.write_end.reset();
 }
 
 std::string Reader::all() {
@@ -149,8 +149,8 @@ TestWorker RelayFixture::add(int local_rank,
 }
 
 bool RelayFixture::end(TestWorker& worker, int local_rank) {
-    worker.out.close();
-    worker.err.close();
+    worker.out.reset();
+    worker.err.reset();
     ended(local_rank);
     return await_drained(local_rank);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/runtime/output/descriptor.hpp"
+#include "launcher/keeper/unique_fd.hpp"
 #include "launcher/runtime/output/output_relay.hpp"
 
 #include <chrono>
@@ -19,15 +19,15 @@
 namespace ddrun::test {
 
 using namespace std::chrono_literals;
-using launcher::Descriptor;
+using launcher::UniqueFd;
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr Milliseconds long_enough = 20s;  // for what must happen; how fast is judged elsewhere
 
 struct Pipe {
     Pipe();
-    Descriptor read_end;
-    Descriptor write_end;
+    UniqueFd read_end;
+    UniqueFd write_end;
 };
 
 // Reads all bytes until the end of file (or EIO of a terminal) on a thread of its own.
@@ -67,8 +67,8 @@ class Folder {
 
 // The worker's side of its two pipes.
 struct TestWorker {
-    Descriptor out;
-    Descriptor err;
+    UniqueFd out;
+    UniqueFd err;
 };
 
 class RelayFixture {
