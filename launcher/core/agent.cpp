@@ -188,6 +188,7 @@ void Agent::take(WorkerGroup::Actions actions, TimePoint now) {
                        [&](GroupFailed& failed) { report(std::move(failed.cause)); },
                        [&](NodeUnfit& unfit) {
                            phase_ = Phase::unfit;
+                           still_there_ = unfit.cause.words;
                            report(unfit.cause);
                            expect_verdict(unfit.cause, now);
                        },
@@ -207,6 +208,7 @@ void Agent::take(WorkerGroup::Actions actions, TimePoint now) {
 void Agent::group_gone(TimePoint now) {
     end_round();
     const bool was_unfit = phase_ == Phase::unfit;
+    still_there_.clear();
     phase_ = Phase::idle;
     if (verdict_) return finish(Verdict(*verdict_));
     if (succeeded_ && !reported_ && !stop_) {
@@ -243,6 +245,7 @@ void Agent::finish(const Verdict& verdict) {
     last.restarts_used = verdict.restarts_used;
     last.shutdown_timeout = rules_.group.shutdown_timeout;
     last.why_no_restart = verdict.why_no_restart;
+    last.still_there = still_there_;
     out_.push_back(std::move(last));
 }
 

@@ -78,6 +78,7 @@ struct Finish {
     int restarts_used = 0;
     Duration shutdown_timeout{};  // the grace that stopped workers had
     std::string why_no_restart;   // set where the budget would have allowed another attempt
+    std::string still_there;      // the process that makes this node unfit, in words; mostly empty
 };
 
 using AgentAction = std::variant<Say, BeginRound, EndRound, SuspendSelf, Finish, GroupAction>;
@@ -148,6 +149,7 @@ class Agent {
     bool healthy_said_ = false;  // StepCommitted of this round
     bool round_gone_said_ = false;
     int restarts_used_ = 0;
+    std::string still_there_;  // what NodeUnfit said, until it is gone after all
     std::optional<Stop> stop_;
     std::optional<rendezvous::Verdict> verdict_;  // came while workers were left
     // A coordinator that does not answer is not waited for: then the job ends with this.

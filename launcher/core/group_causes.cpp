@@ -110,7 +110,7 @@ std::string stuck_words(const ProcessStuck& event, int first_rank, Duration pati
     if (!event.command.empty()) words += " (" + event.command + ")";
     if (event.local_rank >= 0) words += " of rank " + std::to_string(first_rank + event.local_rank);
     words += " is still there " + duration_text(patience) + " after SIGKILL";
-    if (!event.wait_channel.empty()) words += ", waiting in " + event.wait_channel;
+    if (!event.held_by.empty()) words += ", " + event.held_by;
     return words + ": this node cannot be used until it is gone";
 }
 

@@ -58,7 +58,7 @@ struct ProcessStuck {
     int pid = 0;
     int local_rank = -1;
     std::string command;
-    std::string wait_channel;
+    std::string held_by;  // "waiting in nfs_wait"; empty: unknown
 };
 
 // It wrote something, or said over its socket that it made progress (`step` < 0: that it is alive).

@@ -166,6 +166,7 @@ std::string render_summary(const Finish& finish, const SummaryFacts& facts) {
         lines.add(headline(cause, facts));
         add_root_cause(lines, cause, facts);
         if (others_matter(finish)) add_other_ranks(lines, finish);
+        if (cause.words != finish.still_there) lines.add(finish.still_there);
         lines.add(restarts_words(finish, facts));
         if (!facts.log_path.empty()) lines.add("log: " + facts.log_path);
         const auto hint = hint_for(finish, facts);

@@ -62,7 +62,7 @@ auto fields(Is<RoundClear> auto& m) {
     return std::tie(m.round);
 }
 auto fields(Is<Stuck> auto& m) {
-    return std::tie(m.round, m.pid, m.local_rank, m.command, m.wait_channel);
+    return std::tie(m.round, m.pid, m.local_rank, m.command, m.held_by);
 }
 auto fields(Is<Inspected> auto& m) {
     return std::tie(m.round, m.local_rank, m.words);

@@ -104,7 +104,7 @@ struct Stuck {  // still there long after SIGKILL; told once for each process
     int pid = 0;
     int local_rank = -1;  // -1: not known whose it is
     std::string command;
-    std::string wait_channel;  // or "traced by pid 7"; empty: unknown
+    std::string held_by;  // "waiting in nfs_wait", "traced by pid 7"; empty: unknown
 };
 struct Inspected {
     int round = 0;

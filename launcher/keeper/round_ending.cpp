@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 
 namespace ddrun::launcher::keeper {
@@ -16,8 +17,10 @@ namespace {
 constexpr Milliseconds shortest_interval{2};
 constexpr Milliseconds longest_interval{100};
 
-// Why a killed process is still there: a debugger that holds its death back, or where it sleeps.
+// Why a killed process is still there: another user's, since it became one by a set-uid program; a
+// debugger that holds its death back; or where it sleeps.
 std::string what_holds(pid_t pid) {
+    if (::kill(pid, 0) != 0 && errno == EPERM) return "another user's process (kill: EPERM)";
     const std::string status = read_proc_file(pid, "status", 4096);
     const std::string key = "TracerPid:\t";
     const std::size_t at = status.find(key);
@@ -26,7 +29,8 @@ std::string what_holds(pid_t pid) {
         const std::string tracer = status.substr(from, status.find('\n', from) - from);
         return "traced by pid " + tracer;
     }
-    return wait_channel_of(pid);
+    const std::string channel = wait_channel_of(pid);
+    return channel.empty() ? channel : "waiting in " + channel;
 }
 
 }  // namespace

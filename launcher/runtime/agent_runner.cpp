@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <system_error>
 #include <type_traits>
 
 namespace ddrun::launcher {
@@ -66,8 +67,13 @@ AgentRunner::AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,
 }
 
 int run_agent(const Job& job, RunLogs& logs, const MasterPort& port, keeper::KeeperProcess keeper) {
-    AgentRunner runner(job, logs, port, keeper);
-    return runner.run();
+    try {
+        AgentRunner runner(job, logs, port, keeper);
+        return runner.run();
+    } catch (const boost::system::system_error& error) {
+        // The library's own kind of "the system refused".
+        throw std::system_error(error.code(), "event loop");
+    }
 }
 
 int AgentRunner::run() {

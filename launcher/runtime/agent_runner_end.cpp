@@ -26,6 +26,8 @@ void AgentRunner::act(const Finish& action) {
     finish_ = action;
     finished_at_ = detail::now();
     timer_.cancel();
+    // A process that SIGKILL does not end keeps its pipes open; nobody waits for them.
+    output_.all_ended();
     watch_output();
     if (output_.drained()) {
         conclude();

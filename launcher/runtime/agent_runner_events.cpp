@@ -166,7 +166,7 @@ void AgentRunner::on(const keeper::RoundClear& message) {
 void AgentRunner::on(const keeper::Stuck& message) {
     if (is_current(message.round)) {
         happen(AgentEvent(GroupEvent(
-            ProcessStuck{message.pid, message.local_rank, message.command, message.wait_channel})));
+            ProcessStuck{message.pid, message.local_rank, message.command, message.held_by})));
     }
 }
 

@@ -25,11 +25,13 @@ InheritedState prepare_process() {
     // A shell starts background jobs with SIGINT and SIGQUIT ignored; a supervisor must hear them.
     // An ignored SIGCHLD would make the kernel forget how children ended.
     for (int signal = 1; signal < NSIG; ++signal) {
-        if (signal != SIGHUP && signal != SIGPIPE) {
+        if (signal != SIGHUP && signal != SIGPIPE && signal != SIGXFSZ) {
             ::signal(signal, SIG_DFL);
         }
     }
+    // A write tells by its errno.
     ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN);
 
     rlimit files{};
     if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {

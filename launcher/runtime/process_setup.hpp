@@ -14,8 +14,9 @@ struct InheritedState {
     bool hangup_ignored = false;         // nohup: stays ignored, in ddrun and in its workers
     unsigned long long nofile_soft = 0;  // soft limit before it was raised; workers get it back
 };
-// Raises the soft limit of descriptors to the hard one, ignores SIGPIPE, and gives every other
-// signal but an ignored SIGHUP its default meaning. Call before threads and children exist.
+// Raises the soft limit of descriptors to the hard one, ignores SIGPIPE and SIGXFSZ, and gives
+// every other signal but an ignored SIGHUP its default meaning. Call before threads and children
+// exist.
 [[nodiscard]] InheritedState prepare_process();
 
 // The signals ddrun reads from a descriptor instead of being interrupted: stop signals, those it

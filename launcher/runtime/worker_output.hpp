@@ -26,7 +26,7 @@ class WorkerOutput {
 
     void add_worker(WorkerStreams streams);
     void worker_ended(int round, int local_rank);
-    void all_ended();  // the keeper died with everything
+    void all_ended();  // nobody waits for what is left
     [[nodiscard]] bool drained() const { return open_.empty(); }
 
     OutputRelay& relay() { return relay_; }

@@ -3,7 +3,10 @@
 #include "tests/support/program.hpp"
 
 #include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -94,6 +97,25 @@ TEST_CASE("a keeper that somebody stopped goes on, and it is said once") {
     CHECK(count_of(job.errors(), "somebody stopped the keeper") == 1);
 }
 
+TEST_CASE("a worker that SIGKILL does not end is named in the summary, and not waited for") {
+    Program job(shell("echo ready $$ $RANK; sleep 999", {"--shutdown-timeout=100ms"}));
+    REQUIRE(all_ready(job));
+    const auto worker = static_cast<pid_t>(std::atoi(
+        job.output().c_str() + job.output().find("ready ") + std::string("ready ").size()));
+    // Whoever traces a process holds its death back from its parent.
+    if (::ptrace(PTRACE_SEIZE, worker, nullptr, nullptr) != 0) {
+        WARN("skipped: this machine does not let a process be traced");
+        return;
+    }
+    job.send_signal(SIGTERM);
+    CHECK(job.wait(25s) == 143);
+    CHECK(has(job.errors(), "stopped by SIGTERM"));
+    CHECK(has(job.errors(), "process " + std::to_string(worker) + " "));
+    CHECK(has(job.errors(), "traced by pid " + std::to_string(::getpid())));
+    ::waitpid(worker, nullptr, 0);  // lets it go
+    CHECK(job.leaves_nothing(2s));
+}
+
 // --- files ---------------------------------------------------------------------------------------
 
 TEST_CASE("--status-file never takes the place of a device, a socket or a directory") {
@@ -116,4 +138,32 @@ TEST_CASE("--status-file follows a link to a file") {
     CHECK(run_ddrun({"--status-file=" + directory.file("link"), "true"}).code == 0);
     CHECK(std::filesystem::is_symlink(directory.file("link")));
     CHECK(has(read_file(directory.file("real")), "finished"));
+}
+
+// --- limits --------------------------------------------------------------------------------------
+
+TEST_CASE("whatever the limit of descriptors, the end is 0, or 71 in words") {
+    for (rlim_t limit = 4; limit < 28; ++limit) {
+        auto invocation = ddrun_with({"--nproc-per-node=2", "true"});
+        invocation.before_exec = [limit] {
+            const rlimit files{limit, limit};
+            ::setrlimit(RLIMIT_NOFILE, &files);
+        };
+        const auto end = run(invocation);
+        INFO("RLIMIT_NOFILE " << limit << ": " << end.errors);
+        CHECK((end.code == 0 || end.code == 71));
+        CHECK((end.code == 0 || has(end.errors, "Too many open files")));
+        CHECK(end.left_nothing);
+    }
+}
+
+TEST_CASE("a file size limit costs the status file, not the job") {
+    const TemporaryDirectory directory;
+    auto invocation =
+        ddrun_with({"--status-file=" + directory.file("status"), "sh", "-c", "exit 5"});
+    invocation.before_exec = [] {
+        const rlimit size{0, 0};
+        ::setrlimit(RLIMIT_FSIZE, &size);
+    };
+    CHECK(run(invocation).code == 5);
 }

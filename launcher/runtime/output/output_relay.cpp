@@ -8,6 +8,7 @@
 
 #include <condition_variable>
 #include <future>
+#include <system_error>
 #include <thread>
 
 namespace ddrun::launcher {
@@ -26,7 +27,12 @@ std::thread start_without_signals(std::function<void()> body) {
     sigset_t before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread thread(std::move(body));
+    std::thread thread;
+    try {
+        thread = std::thread(std::move(body));
+    } catch (const std::system_error& error) {
+        throw std::system_error(error.code(), "output thread");
+    }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return thread;
 }

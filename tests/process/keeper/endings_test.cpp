@@ -223,7 +223,7 @@ TEST_CASE("a process that outlives SIGKILL is named, and nothing waits for it") 
     const auto stuck = agent.expect<Stuck>();
     CHECK(stuck.pid == held);
     CHECK(stuck.local_rank == 1);
-    CHECK(stuck.wait_channel == "traced by pid " + std::to_string(::getpid()));
+    CHECK(stuck.held_by == "traced by pid " + std::to_string(::getpid()));
     CHECK(agent.expect<Exited>().pid == other);
     CHECK_FALSE(agent.comes<RoundClear>(0ms));
     agent.send(Inspect{1, 1});
@@ -253,7 +253,7 @@ TEST_CASE("a frozen process outlives SIGKILL until it is thawed") {
         const auto stuck = agent.expect<Stuck>();
         CHECK(stuck.pid == worker);
         CHECK(stuck.command.find("/bin/sh -c") == 0);
-        CHECK_FALSE(stuck.wait_channel.empty());
+        CHECK_FALSE(stuck.held_by.empty());
         std::ofstream(group / "freezer.state") << "THAWED";
         CHECK(WTERMSIG(agent.expect<Exited>().wait_status) == SIGKILL);
         agent.expect<RoundClear>();

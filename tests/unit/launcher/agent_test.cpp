@@ -188,6 +188,15 @@ TEST_CASE("an unfit node ends with the verdict where there is one") {
     CHECK(one<Finish>(story.hear(verdict(71, report.cause))).exit_code == 71);
 }
 
+TEST_CASE("a process that makes the node unfit is named, whatever the job ends with") {
+    AgentStory story(1);
+    story.running();
+    (void)story.end(0, exited(4));
+    (void)story.group(ProcessStuck{7, 0, "cat", "waiting in nfs_wait"});
+    const auto last = one<Finish>(story.hear(verdict(4, Cause{})));
+    CHECK(last.still_there.find("process 7 (cat) of rank 0") == 0);
+}
+
 TEST_CASE("LIFE-1: a lost keeper ends the job with 71 in every phase, naming it") {
     auto lose = [](AgentStory& story) {
         const auto actions = story.feed(KeeperLost{"the keeper (pid 9) was killed by SIGKILL"});

@@ -274,6 +274,16 @@ TEST_CASE("the keeper's death and an unfit node are told in their own words") {
     }
 }
 
+TEST_CASE("a process that SIGKILL did not end is told, once") {
+    auto finish = failure(0, 2, exited(3));
+    finish.still_there = "process 7 (cat) is still there";
+    CHECK(contains(render_summary(finish, facts()), "ddrun: process 7 (cat) is still there\n"));
+    finish.cause->kind = CauseKind::node_unfit;
+    finish.cause->words = finish.still_there;
+    const auto text = render_summary(finish, facts());
+    CHECK(text.find(finish.still_there) == text.rfind(finish.still_there));
+}
+
 TEST_CASE("why there is no other attempt") {
     auto finish = failure(0, 1, exited(7));
     finish.why_no_restart = "exit code 7 is listed in --no-restart-on";

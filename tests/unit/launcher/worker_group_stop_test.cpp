@@ -128,7 +128,7 @@ TEST_CASE("a process that SIGKILL does not end makes the node unfit, naming it")
     (void)story.end(1, exited(1));
     (void)story.feed(KillGroup{});
     const auto actions =
-        story.feed(ProcessStuck{4711, 0, "python train.py", "nfs_wait_bit_killable"});
+        story.feed(ProcessStuck{4711, 0, "python train.py", "waiting in nfs_wait_bit_killable"});
     const auto cause = one<NodeUnfit>(actions).cause;
     CHECK(cause.kind == CauseKind::node_unfit);
     CHECK(cause.exit_code == 71);
