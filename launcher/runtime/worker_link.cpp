@@ -1,5 +1,7 @@
 #include "launcher/runtime/worker_link.hpp"
 
+#include "rendezvous/protocol/codec.hpp"
+
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -28,6 +30,14 @@ UniqueFd listen_on(const std::string& name) {
         throw std::system_error(errno, std::generic_category(), "agent socket @" + name);
     }
     return socket;
+}
+
+// Nothing is read from another user; a worker that gave up its rights learns why it is not served.
+void refuse_user(int socket, uid_t uid) {
+    const std::string answer = rendezvous::encode(
+        rendezvous::Refused{"it runs as uid " + std::to_string(uid) + ", ddrun as uid " +
+                            std::to_string(::geteuid()) + "; start ddrun itself as that user"});
+    (void)!::send(socket, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 }  // namespace
@@ -115,7 +125,9 @@ bool WorkerLink::accept_all() {
         socklen_t size = sizeof peer;
         const bool known = ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
         const auto most = static_cast<std::size_t>(local_world_size_ + spare_connections);
-        if (known && peer.uid == ::geteuid() && connections_.size() < most) {
+        if (known && peer.uid != ::geteuid()) {
+            refuse_user(socket.get(), peer.uid);
+        } else if (known && connections_.size() < most) {
             add_connection(std::move(socket), peer.pid);
         }
     }

@@ -273,7 +273,7 @@ void Host::name_stuck(int round) {
     if (clearing_ != round) return;
     for (const auto& [pid, process] : processes_) {
         if (!process.alive) continue;
-        return say(round, ProcessStuck{pid, process.local_rank, "worker", "nfs_wait"});
+        return say(round, ProcessStuck{pid, process.local_rank, "worker", "waiting in nfs_wait"});
     }
 }
 

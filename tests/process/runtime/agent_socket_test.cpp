@@ -211,6 +211,21 @@ TEST_CASE(
     CHECK(desk.serves(worker));
 }
 
+TEST_CASE("a peer of another user is told so, and nothing is read from it") {
+    constexpr uid_t nobody = 65534;
+    if (::geteuid() != 0) {
+        WARN("skipped: only root can be two users");
+        return;
+    }
+    Desk desk;
+    REQUIRE(::seteuid(nobody) == 0);
+    Peer stranger = desk.connect();
+    REQUIRE(::seteuid(0) == 0);
+    CHECK_THAT(stranger.expect<rendezvous::Refused>().words,
+               Catch::Matchers::Contains("uid 65534"));
+    CHECK(stranger.closed());
+}
+
 TEST_CASE("a rank may connect again once its first connection is gone") {
     Desk desk;
     { Peer first = desk.worker(3); }

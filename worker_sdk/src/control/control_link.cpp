@@ -212,8 +212,11 @@ void ControlLink::read_socket() {
 }
 
 void ControlLink::write_socket() {
-    if (socket_.is_open() && !socket_.flush())
-        feed(AgentLink::Closed{"the agent of this node has closed the connection"});
+    if (socket_.is_open() && !socket_.flush()) {
+        read_socket();  // its last words, such as a refusal
+        if (socket_.is_open())
+            feed(AgentLink::Closed{"the agent of this node has closed the connection"});
+    }
     const TimePoint now = unsent_.empty() ? TimePoint{} : clock_now();
     while (!unsent_.empty() && (!socket_.is_open() || socket_.sent() >= unsent_.front().until ||
                                 unsent_.front().deadline <= now)) {
