@@ -14,9 +14,11 @@
 #include "launcher/runtime/status_file.hpp"
 #include "rendezvous/protocol/exit_status.hpp"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <string>
 #include <system_error>
@@ -29,14 +31,28 @@ using namespace ddrun::launcher;
 namespace {
 
 // No stream library on the way to the first worker: its start-up costs more than a fork.
-void print(int descriptor, const std::string& text) {
+// 0, or the error number; a reader that has had enough is none.
+int print(int descriptor, const std::string& text) {
     for (std::size_t done = 0; done < text.size();) {
         const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
-        if (written <= 0) {
-            return;
+        if (written >= 0) {
+            done += static_cast<std::size_t>(written);
+        } else if (errno == EAGAIN) {  // somebody else's flag on a pipe that we share
+            pollfd room{descriptor, POLLOUT, 0};
+            ::poll(&room, 1, -1);
+        } else if (errno != EINTR) {
+            return errno == EPIPE ? 0 : errno;
         }
-        done += static_cast<std::size_t>(written);
     }
+    return 0;
+}
+
+// What was asked for is the whole purpose of this run, so half of it is a failure.
+int print_and_succeed(const std::string& text) {
+    if (const int error_number = print(STDOUT_FILENO, text); error_number != 0) {
+        throw std::system_error(error_number, std::generic_category(), "write to stdout");
+    }
+    return exit_code::success;
 }
 
 void print_lines(const std::vector<std::string>& lines, const char* before) {
@@ -86,9 +102,8 @@ int print_plan(const Job& job) {
     grant.master_addr = master_address(job.spec);
     grant.master_port = job.spec.master_port.value_or(0);
     const RoundFacts round{job.job_id, job.incarnation, "@ddrun", "", false, job.slots};
-    print(STDOUT_FILENO,
-          plan_text(plan_workers(job.spec, job.facts, grant, round), job.facts.environment));
-    return exit_code::success;
+    return print_and_succeed(
+        plan_text(plan_workers(job.spec, job.facts, grant, round), job.facts.environment));
 }
 
 // Everything this process owns, in the order in which it comes to be; it goes in the reverse order.
@@ -122,8 +137,7 @@ int run(std::vector<std::string> arguments) {
     ConfigResult result = load_config(arguments, environment);
     if (const auto* text = std::get_if<PrintAndExit>(&result)) {
         print_lines(text->warnings, "ddrun: warning: ");
-        print(STDOUT_FILENO, text->text);
-        return exit_code::success;
+        return print_and_succeed(text->text);
     }
     if (const auto* error = std::get_if<UsageError>(&result)) {
         print(STDERR_FILENO, error->text);

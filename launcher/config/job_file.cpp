@@ -155,6 +155,10 @@ class Parser {
                 throw Problem{at(item.mark) + ": " + entry.key + ": " + item.key +
                               " has no value; write \"\" for an empty text"};
             }
+            if (item.key.find(option.joint) != std::string::npos) {
+                throw Problem{at(item.mark) + ": " + entry.key + ": the name " +
+                              values::quoted(item.key) + " holds '" + option.joint + "'"};
+            }
             file_.given.push_back({&option, item.key + option.joint + scalar(item.value, entry),
                                    at(item.mark), entry.key});
         }

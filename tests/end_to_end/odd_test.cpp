@@ -2,6 +2,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -166,4 +167,18 @@ TEST_CASE("a file size limit costs the status file, not the job") {
         ::setrlimit(RLIMIT_FSIZE, &size);
     };
     CHECK(run(invocation).code == 5);
+}
+
+TEST_CASE("what was asked to be printed arrives whole, or the end is 71") {
+    auto invocation = ddrun_with({"--help=all"});
+    invocation.before_exec = [] { ::dup2(::open("/dev/full", O_WRONLY | O_CLOEXEC), 1); };
+    const auto full = run(invocation);
+    CHECK(full.code == 71);
+    CHECK(has(full.errors, "write to stdout: No space left"));
+
+    invocation.before_exec = [] {  // a small pipe on which somebody else set a flag
+        ::fcntl(1, F_SETPIPE_SZ, 4096);
+        ::fcntl(1, F_SETFL, O_WRONLY | O_NONBLOCK);
+    };
+    CHECK(run(invocation).output == run_ddrun({"--help=all"}).output);
 }

@@ -58,6 +58,7 @@ TEST_CASE("mistakes have a line, a column, and a way out") {
     CHECK_THAT(file_refusal("env: {A: [1]}"),
                Contains("env: expected a single value, found a list"));
     CHECK_THAT(file_refusal("env: {A: }"), Contains("env: A has no value; write \"\""));
+    CHECK_THAT(file_refusal("env: {\"A=B\": 1}"), Contains("the name 'A=B' holds '='"));
     CHECK_THAT(file_refusal("env: {A: 1, A: 2}"), Contains("key 'A' stands here"));
     CHECK_THAT(file_refusal("no-restart-on: [1, [2]]"), Contains("found a list"));
     CHECK_THAT(file_refusal("config: other.yaml"), Contains("config cannot stand in a job file"));
