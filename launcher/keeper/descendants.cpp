@@ -1,7 +1,7 @@
 #include "launcher/keeper/descendants.hpp"
 
 #include "launcher/keeper/keeper.hpp"
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <poll.h>
 #include <sys/syscall.h>

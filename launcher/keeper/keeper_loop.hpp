@@ -6,7 +6,7 @@
 #include "launcher/keeper/messages.hpp"
 #include "launcher/keeper/round_ending.hpp"
 #include "launcher/keeper/spawn.hpp"
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <sys/resource.h>
 #include <termios.h>

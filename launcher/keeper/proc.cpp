@@ -1,6 +1,6 @@
 #include "launcher/keeper/proc.hpp"
 
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 
 #include "launcher/keeper/messages.hpp"
 #include "launcher/keeper/spawn_report.hpp"
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/keeper/worker_setup.hpp"
 
 #include <sys/types.h>

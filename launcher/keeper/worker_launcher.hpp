@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <algorithm>  // the library's header uses it without including it
 

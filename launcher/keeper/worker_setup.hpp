@@ -1,7 +1,7 @@
 #pragma once
 
 #include "launcher/keeper/messages.hpp"
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/keeper/worker_launcher.hpp"
 
 #include <sys/types.h>

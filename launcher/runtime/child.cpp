@@ -1,6 +1,6 @@
 #include "launcher/runtime/child.hpp"
 
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <poll.h>
 #include <sys/syscall.h>

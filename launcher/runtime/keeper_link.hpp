@@ -2,7 +2,7 @@
 
 #include "launcher/keeper/keeper.hpp"
 #include "launcher/keeper/messages.hpp"
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 #include "rendezvous/protocol/frame_reader.hpp"
 
 #include <boost/asio/io_context.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/runtime/arena_table.hpp"
 #include "launcher/runtime/job.hpp"
 #include "launcher/runtime/run_logs.hpp"

@@ -1,6 +1,6 @@
 #include "launcher/runtime/program_lookup.hpp"
 
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/runtime/refusal.hpp"
 #include "rendezvous/protocol/exit_status.hpp"
 

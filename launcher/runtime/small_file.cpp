@@ -1,6 +1,6 @@
 #include "launcher/runtime/small_file.hpp"
 
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

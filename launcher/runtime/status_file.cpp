@@ -1,6 +1,6 @@
 #include "launcher/runtime/status_file.hpp"
 
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/runtime/refusal.hpp"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 #include "rendezvous/protocol/frame_reader.hpp"
 #include "rendezvous/protocol/worker_messages.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <cstddef>
 #include <string_view>

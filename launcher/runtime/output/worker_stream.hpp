@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/runtime/output/console.hpp"
 #include "launcher/runtime/output/line_cutter.hpp"
 #include "launcher/runtime/output/log_file.hpp"

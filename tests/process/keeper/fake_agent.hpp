@@ -3,7 +3,7 @@
 #include "launcher/keeper/keeper.hpp"
 #include "launcher/keeper/link.hpp"
 #include "launcher/keeper/messages.hpp"
-#include "launcher/keeper/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <sys/types.h>
 
