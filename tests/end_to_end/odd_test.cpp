@@ -147,6 +147,7 @@ TEST_CASE("whatever the limit of descriptors, the end is 0, or 71 in words") {
     for (rlim_t limit = 4; limit < 28; ++limit) {
         auto invocation = ddrun_with({"--nproc-per-node=2", "true"});
         invocation.before_exec = [limit] {
+            for (int inherited = 3; inherited < 64; ++inherited) ::close(inherited);
             const rlimit files{limit, limit};
             ::setrlimit(RLIMIT_NOFILE, &files);
         };
