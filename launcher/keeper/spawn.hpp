@@ -2,8 +2,8 @@
 
 #include "launcher/keeper/messages.hpp"
 #include "launcher/keeper/spawn_report.hpp"
-#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/keeper/worker_setup.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <sys/types.h>
 #include <termios.h>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "launcher/keeper/messages.hpp"
-#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/keeper/worker_launcher.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <sys/types.h>
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/runtime/arena_table.hpp"
 #include "launcher/runtime/job.hpp"
 #include "launcher/runtime/run_logs.hpp"
 #include "rendezvous/core/key_value_store.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <string>
 #include <vector>

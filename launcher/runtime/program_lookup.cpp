@@ -1,7 +1,7 @@
 #include "launcher/runtime/program_lookup.hpp"
 
-#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/runtime/refusal.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 #include "rendezvous/protocol/exit_status.hpp"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "launcher/runtime/status_file.hpp"
 
-#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/runtime/refusal.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

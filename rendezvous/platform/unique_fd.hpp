@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace ddrun::launcher {
+namespace ddrun {
 
 // Owns one descriptor; -1 is none.
 class UniqueFd {
@@ -30,4 +30,4 @@ class UniqueFd {
     int fd_ = -1;
 };
 
-}  // namespace ddrun::launcher
+}  // namespace ddrun

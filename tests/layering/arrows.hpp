@@ -46,7 +46,7 @@ inline const std::vector<Folder>& folders() {
         {"worker_sdk/core", true, {"worker_sdk/include", "rendezvous/protocol"}, {}},
         {"worker_sdk/src",
          false,
-         {"worker_sdk/include", "worker_sdk/core", "rendezvous/protocol"},
+         {"worker_sdk/include", "worker_sdk/core", "rendezvous/protocol", "rendezvous/platform"},
          {}},
         {"examples", false, {"worker_sdk/include"}, {"cblas", "openblas"}},
     };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "worker_sdk/src/unique_fd.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <filesystem>
 #include <string>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/runtime/output/console.hpp"
 #include "launcher/runtime/output/output_relay.hpp"
 #include "launcher/runtime/output/worker_stream.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <array>
 #include <atomic>

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/runtime/output/console.hpp"
 #include "launcher/runtime/output/line_cutter.hpp"
 #include "launcher/runtime/output/log_file.hpp"
 #include "launcher/runtime/output/output_relay.hpp"
 #include "launcher/runtime/output/prefix_template.hpp"
 #include "launcher/runtime/output/tail_buffer.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <memory>
 #include <span>

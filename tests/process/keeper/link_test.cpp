@@ -13,7 +13,7 @@
 #include <map>
 
 using namespace ddrun::launcher::keeper;
-using ddrun::launcher::UniqueFd;
+using ddrun::UniqueFd;
 
 namespace {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "rendezvous/platform/unique_fd.hpp"
 #include "launcher/runtime/output/output_relay.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -19,7 +19,6 @@
 namespace ddrun::test {
 
 using namespace std::chrono_literals;
-using launcher::UniqueFd;
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr Milliseconds long_enough = 20s;  // for what must happen; how fast is judged elsewhere

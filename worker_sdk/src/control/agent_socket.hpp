@@ -1,9 +1,9 @@
 #pragma once
 
+#include "rendezvous/platform/unique_fd.hpp"
 #include "rendezvous/protocol/frame_reader.hpp"
 #include "rendezvous/protocol/time.hpp"
 #include "rendezvous/protocol/worker_messages.hpp"
-#include "worker_sdk/src/unique_fd.hpp"
 
 #include <cstdint>
 #include <deque>

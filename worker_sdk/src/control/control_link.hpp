@@ -1,9 +1,9 @@
 #pragma once
 
+#include "rendezvous/platform/unique_fd.hpp"
 #include "worker_sdk/core/agent_link.hpp"
 #include "worker_sdk/src/control/agent_socket.hpp"
 #include "worker_sdk/src/fork_guard.hpp"
-#include "worker_sdk/src/unique_fd.hpp"
 
 #include <atomic>
 #include <chrono>

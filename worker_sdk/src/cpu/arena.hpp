@@ -1,7 +1,7 @@
 #pragma once
 
+#include "rendezvous/platform/unique_fd.hpp"
 #include "worker_sdk/core/collective_call.hpp"
-#include "worker_sdk/src/unique_fd.hpp"
 
 #include <pthread.h>
 
