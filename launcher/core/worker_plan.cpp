@@ -68,6 +68,10 @@ std::vector<std::string> prefix_of(const JobSpec& spec, int rank) {
     return last == commands.rend() ? std::vector<std::string>{} : last->words;
 }
 
+int told_local_rank(const JobSpec& spec, int local_rank) {
+    return spec.virtual_local_rank ? 0 : local_rank;
+}
+
 std::vector<std::string> argv_of(const JobSpec& spec, const MachineFacts& facts, int rank,
                                  int local_rank) {
     auto argv = prefix_of(spec, rank);
@@ -75,7 +79,8 @@ std::vector<std::string> argv_of(const JobSpec& spec, const MachineFacts& facts,
     argv.insert(argv.end(), interpreter.begin(), interpreter.end());
     argv.push_back(spec.program);
     if (spec.local_rank_flag)
-        argv.push_back(*spec.local_rank_flag + "=" + std::to_string(local_rank));
+        argv.push_back(*spec.local_rank_flag + "=" +
+                       std::to_string(told_local_rank(spec, local_rank)));
     argv.insert(argv.end(), spec.arguments.begin(), spec.arguments.end());
     return argv;
 }
@@ -86,7 +91,7 @@ WorkerEnv identity_of(const JobSpec& spec, const MachineFacts& facts,
     WorkerEnv env;
     env.rank = env.role_rank = grant.first_rank + local_rank;
     env.world_size = env.role_world_size = grant.world_size;
-    env.local_rank = local_rank;
+    env.local_rank = told_local_rank(spec, local_rank);
     env.local_world_size = round.local_world_size;
     env.node_rank = grant.node_rank;
     env.node_count = grant.node_count;
@@ -102,7 +107,7 @@ WorkerEnv identity_of(const JobSpec& spec, const MachineFacts& facts,
     env.agent_socket = round.agent_socket;
     env.log_dir = round.log_dir;
     if (!round.log_dir.empty()) {
-        env.error_file = round.log_dir + "/" + std::to_string(local_rank) + "/error.json";
+        env.error_file = round.log_dir + "/" + std::to_string(env.rank) + "/error.json";
     }
     env.console_is_terminal = round.console_is_terminal;
     return env;
@@ -138,6 +143,8 @@ std::vector<WorkerPlan> plan_workers(const JobSpec& spec, const MachineFacts& fa
     const auto devices = visible_devices(spec, facts);
     const auto placements =
         place_workers(spec.numa_binding, facts, round.local_world_size, devices);
+    const bool own_device_only =
+        spec.virtual_local_rank || spec.gpu_binding == GpuBinding::per_rank;
     const auto common = common_environment(spec, facts, round.local_world_size);
     std::vector<WorkerPlan> plans;
     plans.reserve(placements.size());
@@ -148,7 +155,7 @@ std::vector<WorkerPlan> plan_workers(const JobSpec& spec, const MachineFacts& fa
         plan.argv = argv_of(spec, facts, plan.rank, local_rank);
         plan.environment = to_variables(identity_of(spec, facts, grant, round, local_rank));
         plan.environment.insert(common.begin(), common.end());
-        if (spec.gpu_binding == GpuBinding::per_rank && devices) {
+        if (own_device_only && devices) {
             plan.environment["CUDA_VISIBLE_DEVICES"] = device_of(*devices, local_rank);
         }
         for (const auto& [name, value] : spec.extra_env) plan.environment[name] = value;

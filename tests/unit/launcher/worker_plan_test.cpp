@@ -115,7 +115,7 @@ TEST_CASE("every worker is told who it is, in torchrun's words and in ours") {
                                 {"TORCHELASTIC_RESTART_COUNT", "2"},
                                 {"TORCHELASTIC_MAX_RESTARTS", "0"},
                                 {"TORCHELASTIC_RUN_ID", "j1"},
-                                {"TORCHELASTIC_ERROR_FILE", "/logs/2/1/error.json"},
+                                {"TORCHELASTIC_ERROR_FILE", "/logs/2/3/error.json"},
                                 {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
                                 {"DDRUN_ROUND", "3"},
                                 {"DDRUN_NODE_NAME", "n0"},
@@ -228,6 +228,25 @@ TEST_CASE("RES-1: per-rank binding gives entry i verbatim, never renumbered") {
     auto spec = job("./train");
     spec.gpu_binding = GpuBinding::per_rank;
     CHECK(plan(spec, facts, 2)[1].environment.at("CUDA_VISIBLE_DEVICES") == "1");
+}
+
+TEST_CASE("--virtual-local-rank: every worker is local rank 0 and sees its own GPU only") {
+    auto facts = machine();
+    facts.environment["CUDA_VISIBLE_DEVICES"] = "6,7";
+    auto spec = job("./train");
+    spec.virtual_local_rank = true;
+    spec.local_rank_flag = "--local-rank";
+    const auto plans = plan(spec, facts, 2);
+    for (const auto& worker : plans) {
+        CHECK(worker.environment.at("LOCAL_RANK") == "0");
+        CHECK(worker.environment.at("LOCAL_WORLD_SIZE") == "2");
+        CHECK(worker.argv.at(1) == "--local-rank=0");
+    }
+    CHECK(plans[1].local_rank == 1);
+    CHECK(plans[1].environment.at("RANK") == "1");
+    CHECK(plans[0].environment.at("CUDA_VISIBLE_DEVICES") == "6");
+    CHECK(plans[1].environment.at("CUDA_VISIBLE_DEVICES") == "7");
+    CHECK(plan(spec, machine(), 2)[1].environment.at("LOCAL_RANK") == "0");
 }
 
 TEST_CASE("--gpus is CUDA_VISIBLE_DEVICES for the job, verbatim") {
