@@ -165,7 +165,7 @@ void WorkerLink::greet(WorkerConnection& connection, const rendezvous::WorkerHel
         connection.send(rendezvous::Refused{objection});
         return connection.close_after_sending();
     }
-    connection.accept_as(hello.local_rank);
+    connection.accept_as(hello.rank - first_rank_);
     connection.send(rendezvous::Welcome{});
     for (const rendezvous::ToWorker& notice : notices_) {
         connection.send(notice);
@@ -181,12 +181,10 @@ std::string WorkerLink::objection_to(const rendezvous::WorkerHello& hello) const
     if (hello.round != round_) {
         return "round " + std::to_string(hello.round) + " is over";
     }
-    if (hello.local_rank < 0 || hello.local_rank >= local_world_size_ ||
-        hello.rank != first_rank_ + hello.local_rank) {
-        return "rank " + std::to_string(hello.rank) + " (local " +
-               std::to_string(hello.local_rank) + ") is not on this node";
+    if (hello.rank < first_rank_ || hello.rank - first_rank_ >= local_world_size_) {
+        return "rank " + std::to_string(hello.rank) + " is not on this node";
     }
-    if (const Connection holder = find(hello.local_rank)) {
+    if (const Connection holder = find(hello.rank - first_rank_)) {
         return "rank " + std::to_string(hello.rank) + " is connected already, from pid " +
                std::to_string(holder->peer_pid());
     }

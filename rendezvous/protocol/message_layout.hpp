@@ -25,8 +25,7 @@ template <>
 struct Layout<WorkerHello> {
     static constexpr std::uint8_t type = 1;
     static constexpr auto fields =
-        std::tuple(&WorkerHello::version, &WorkerHello::round, &WorkerHello::rank,
-                   &WorkerHello::local_rank, &WorkerHello::pid);
+        std::tuple(&WorkerHello::version, &WorkerHello::round, &WorkerHello::rank);
 };
 template <>
 struct Layout<StoreSet> {

@@ -25,8 +25,6 @@ struct WorkerHello {
     std::uint32_t version = worker_protocol_version;
     std::int32_t round = 0;
     std::int32_t rank = 0;
-    std::int32_t local_rank = 0;
-    std::int32_t pid = 0;
     bool operator==(const WorkerHello&) const = default;
 };
 // Each is answered once, by the message named here or by StoreFailed. `timeout_ms` 0: at once.

@@ -67,9 +67,9 @@ void Worker::State::connect() {
         detail::connect_to_agent(env.agent_socket, deadline),
         [this](int signal, std::optional<TimePoint> until) { stop.request(signal, until); });
     link->listen_to_end([this](const detail::Failure& failure) { stop.end_because(failure); });
-    (void)link->ask(rendezvous::WorkerHello{rendezvous::worker_protocol_version, env.round,
-                                            env.rank, env.local_rank, ::getpid()},
-                    "joining the agent of this node", options.agent_timeout);
+    (void)link->ask(
+        rendezvous::WorkerHello{rendezvous::worker_protocol_version, env.round, env.rank},
+        "joining the agent of this node", options.agent_timeout);
     store = std::make_unique<detail::AgentStore>(*link);
 }
 

@@ -19,8 +19,7 @@ struct Golden {
 inline std::vector<Golden<rendezvous::FromWorker>> golden_from_worker() {
     using namespace rendezvous;
     return {
-        {"WorkerHello", WorkerHello{1, 2, 3, 4, 5},
-         "15000000010100000002000000030000000400000005000000"},
+        {"WorkerHello", WorkerHello{1, 2, 3}, "0d00000001010000000200000003000000"},
         {"StoreSet", StoreSet{1, "k", "vv"}, "14000000020100000000000000010000006b020000007676"},
         {"StoreGet", StoreGet{1, "k", 500}, "12000000030100000000000000010000006bf4010000"},
         {"StoreAdd", StoreAdd{1, "k", -2}, "16000000040100000000000000010000006bfeffffffffffffff"},
