@@ -20,12 +20,10 @@ struct WorkerStarted {
     int pid = 0;
 };
 
-// Nothing runs under this local rank. `stage` is what was refused ("fork", "exec", "affinity" ...);
-// the shell, which knows path and errno, gives the sentence and the code: 126, 127 or 71.
+// Nothing runs under this local rank. The shell, which knows what was refused and the errno, gives
+// the sentence and the code: 126, 127 or 71.
 struct WorkerNotStarted {
     int local_rank = 0;
-    int error_number = 0;
-    std::string stage;
     std::string words;
     int exit_code = exit_code::system_refused;
     int started = 0;  // workers of the round that were started before it

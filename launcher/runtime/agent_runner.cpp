@@ -299,8 +299,7 @@ std::optional<KeeperLink::Frame> AgentRunner::spawn_frame(int round, int local_r
 
 void AgentRunner::start_failed(int local_rank, const std::string& stage, int error_number) {
     const WorkerPlan& plan = round_->plans()[static_cast<std::size_t>(local_rank)];
-    WorkerNotStarted failure = describe_start_failure(local_rank, stage, error_number,
-                                                      plan.argv.empty() ? "" : plan.argv.front());
+    WorkerNotStarted failure = describe_start_failure(plan, stage, error_number);
     failure.started = local_rank - refused_++;  // workers start in rank order
     happen(AgentEvent(GroupEvent(std::move(failure))));
 }

@@ -1,5 +1,6 @@
 #include "launcher/runtime/program_lookup.hpp"
 
+#include "launcher/keeper/program.hpp"
 #include "launcher/runtime/refusal.hpp"
 #include "rendezvous/platform/unique_fd.hpp"
 #include "rendezvous/protocol/exit_status.hpp"
@@ -12,7 +13,6 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <string_view>
 
 namespace ddrun::launcher {
@@ -68,31 +68,15 @@ Found probe(const std::string& path) {
     return found;
 }
 
-// As execvp does: the first entry of PATH that can be executed, else the first that exists.
-Found find_program(const std::string& name) {
+// The file that the keeper would execute, with the same PATH.
+Found find_program(const std::string& name, const Variables& environment) {
     if (name.find('/') != std::string::npos) {
         return probe(name);
     }
-    const char* variable = ::getenv("PATH");
-    std::string_view path = variable != nullptr ? variable : "/bin:/usr/bin";
-    Found best{name, ENOENT, {}, true};
-    while (!name.empty()) {
-        const std::string_view directory = path.substr(0, path.find(':'));
-        Found here = probe((directory.empty() ? "." : std::string(directory)) + "/" + name);
-        here.searched = true;
-        if (here.error_number == 0) {
-            return here;
-        }
-        if (best.error_number == ENOENT && here.error_number != ENOENT &&
-            here.error_number != ENOTDIR) {
-            best = here;
-        }
-        if (directory.size() == path.size()) {
-            break;
-        }
-        path.remove_prefix(directory.size() + 1);
-    }
-    return best;
+    const std::string path = keeper::find_program(name, environment).path;
+    Found found = path.empty() ? Found{name, ENOENT, {}, true} : probe(path);
+    found.searched = true;
+    return found;
 }
 
 std::string working_directory() {
@@ -115,8 +99,8 @@ std::string sentence(const std::string& name, const Found& found) {
     return words;
 }
 
-void require_executable(const std::string& name) {
-    const Found found = find_program(name);
+void require_executable(const std::string& name, const Variables& environment) {
+    const Found found = find_program(name, environment);
     if (found.error_number != 0) {
         throw Refusal(exec_failure_code(found.error_number), sentence(name, found));
     }
@@ -145,25 +129,30 @@ void require_program(const JobSpec& spec, const MachineFacts& facts) {
                           "': the working directory was removed or cannot be read (" +
                           error_text(errno) + "); change to another directory");
     }
+    Variables environment = facts.environment;
+    for (const auto& [name, value] : spec.extra_env) {
+        environment[name] = value;
+    }
     const bool script = spec.kind == ProgramKind::script ||
                         (spec.kind == ProgramKind::automatic && ends_in_py(spec.program));
     if (script) {
         require_script(spec.program);
     }
     if (script || spec.kind == ProgramKind::module) {
-        require_executable(facts.python.empty() ? "python3" : facts.python);
+        require_executable(facts.python.empty() ? "python3" : facts.python, environment);
     } else {
-        require_executable(spec.program);
+        require_executable(spec.program, environment);
     }
     for (const PrefixCommand& prefix : spec.prefix_commands) {
         if (!prefix.words.empty()) {
-            require_executable(prefix.words.front());
+            require_executable(prefix.words.front(), environment);
         }
     }
 }
 
-std::string exec_failure_words(const std::string& program, int error_number) {
-    Found found = find_program(program);
+std::string exec_failure_words(const std::string& program, const Variables& environment,
+                               int error_number) {
+    Found found = find_program(program, environment);
     if (found.error_number != error_number) {
         found.error_number = error_number;
         found.reason.clear();

@@ -37,15 +37,13 @@ std::string refusal_words(int error_number) {
 
 }  // namespace
 
-WorkerNotStarted describe_start_failure(int local_rank, const std::string& stage, int error_number,
-                                        const std::string& program) {
+WorkerNotStarted describe_start_failure(const WorkerPlan& worker, const std::string& stage,
+                                        int error_number) {
     const bool exec = stage == "exec";
     WorkerNotStarted failure;
-    failure.local_rank = local_rank;
-    failure.error_number = error_number;
-    failure.stage = stage;
+    failure.local_rank = worker.local_rank;
     failure.exit_code = exec ? exec_failure_code(error_number) : exit_code::system_refused;
-    failure.words = exec ? exec_failure_words(program, error_number)
+    failure.words = exec ? exec_failure_words(worker.argv.front(), worker.environment, error_number)
                          : stage + ": " + refusal_words(error_number);
     return failure;
 }

@@ -85,7 +85,7 @@ void Host::start_worker(int round, int rank, int local_rank, int world_size) {
     const WorkerScript script = scenario_.next_worker(world_size);
     if (script.refused_with != 0) {
         ++refused_starts_;
-        return say(round, WorkerNotStarted{local_rank, 11, "fork", "refused", script.refused_with});
+        return say(round, WorkerNotStarted{local_rank, "refused", script.refused_with});
     }
     const int pid = ++last_pid_;
     Process& worker = processes_[pid];

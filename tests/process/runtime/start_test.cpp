@@ -104,6 +104,19 @@ TEST_CASE("EXIT-8: a program that is not there is 127, one that cannot be execut
     CHECK(look_up(folder.file("file", "", 0755) + "/below").code == 127);
 }
 
+TEST_CASE("EXIT-8: the program is looked up in the workers' PATH, which --env may set") {
+    const Folder folder;
+    folder.file("tool-of-the-job", "#!/bin/sh\n", 0755);
+    JobSpec spec;
+    spec.program = "tool-of-the-job";
+    const MachineFacts facts = read_machine_facts(spec, own_environment());
+    CHECK(refused([&] { require_program(spec, facts); }).code == 127);
+    spec.extra_env = {{"PATH", "/nowhere"}, {"PATH", folder.path()}};
+    CHECK(refused([&] { require_program(spec, facts); }).code == 0);
+    spec.program = "sh";
+    CHECK(refused([&] { require_program(spec, facts); }).code == 127);
+}
+
 TEST_CASE("EXIT-8: the interpreter of a script is looked up as the kernel will") {
     const Folder folder;
     CHECK(look_up(folder.file("good", "#! /bin/sh -e\n", 0755)).code == 0);

@@ -159,7 +159,7 @@ TEST_CASE("EXIT-8: an executable that is refused is reported as such") {
     (void)story.join();
     (void)story.hear(rendezvous::RoundGranted{});
     const auto report = said<FailureReport>(
-        story.group(WorkerNotStarted{0, 2, "exec", "exec 'nosuch': not found in PATH", 127}));
+        story.group(WorkerNotStarted{0, "exec 'nosuch': not found in PATH", 127}));
     REQUIRE(report.size() == 1);
     CHECK(report[0].cause.kind == CauseKind::spawn_failed);
     CHECK(report[0].cause.exit_code == 127);

@@ -34,7 +34,7 @@ int code_of_refusal(int exit_code) {
     AgentStory story(2);
     (void)story.join();
     (void)story.hear(rendezvous::RoundGranted{});
-    const auto refused = WorkerNotStarted{0, 13, "exec", "./x: refused", exit_code};
+    const auto refused = WorkerNotStarted{0, "./x: refused", exit_code};
     return said<FailureReport>(story.group(refused)).at(0).cause.exit_code;
 }
 

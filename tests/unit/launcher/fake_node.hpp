@@ -59,7 +59,7 @@ class FakeNode {
     void start(TimePoint now) {
         for (int i = 0; i < size_; ++i) {
             if (dice_.one_in(40)) {
-                plan(now, WorkerNotStarted{i, 11, "fork", "fork: EAGAIN", 71});
+                plan(now, WorkerNotStarted{i, "fork: EAGAIN", 71});
                 continue;
             }
             living_.insert(i);

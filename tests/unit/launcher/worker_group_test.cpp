@@ -202,13 +202,12 @@ TEST_CASE("EXIT-8: a program that cannot be executed is told once, without a cou
     WorkerGroup group(rules);
     (void)group.start(TimePoint{});
     const auto actions =
-        group.step(WorkerNotStarted{0, 13, "exec", "./x: Permission denied", 126}, TimePoint{});
+        group.step(WorkerNotStarted{0, "./x: Permission denied", 126}, TimePoint{});
     const auto cause = one<GroupFailed>(actions).cause;
     CHECK(cause.kind == CauseKind::spawn_failed);
     CHECK(cause.exit_code == 126);
     CHECK(cause.words == "./x: Permission denied");
-    const auto second =
-        group.step(WorkerNotStarted{1, 13, "exec", "./x: Permission denied", 126}, TimePoint{});
+    const auto second = group.step(WorkerNotStarted{1, "./x: Permission denied", 126}, TimePoint{});
     CHECK_FALSE(has<GroupFailed>(second));
     CHECK(has<KillTrees>(second));
     CHECK(has<GroupGone>(group.step(TreesGone{}, TimePoint{})));
@@ -220,12 +219,12 @@ TEST_CASE("RES-6: a refused fork says how many were started and stops those") {
     WorkerGroup group(rules);
     (void)group.start(TimePoint{});
     for (int i = 0; i < 47; ++i) (void)group.step(WorkerStarted{i, 100 + i}, TimePoint{});
-    const auto actions = group.step(
-        WorkerNotStarted{47, 11, "fork", "fork: EAGAIN (RLIMIT_NPROC=50)", 71, 47}, TimePoint{});
+    const auto actions =
+        group.step(WorkerNotStarted{47, "fork: EAGAIN (RLIMIT_NPROC=50)", 71, 47}, TimePoint{});
     CHECK(one<GroupFailed>(actions).cause.words ==
           "started 47 of 256 workers: fork: EAGAIN (RLIMIT_NPROC=50)");
     for (int i = 48; i < 256; ++i) {
-        (void)group.step(WorkerNotStarted{i, 11, "fork", "fork: EAGAIN", 71}, TimePoint{});
+        (void)group.step(WorkerNotStarted{i, "fork: EAGAIN", 71}, TimePoint{});
     }
     const auto stopped = group.step(StopGroup{}, TimePoint{});
     CHECK(one<SignalWorkers>(stopped).local_ranks == numbers(0, 46));
@@ -268,7 +267,7 @@ TEST_CASE("events about workers that do not exist or have ended are ignored") {
     for (const int local_rank : {-1, 0, 2, 4096}) {
         CHECK(story.feed(WorkerExited{local_rank, exited(1), {}}).empty());
         CHECK(story.feed(WorkerStarted{local_rank, 5}).empty());
-        CHECK(story.feed(WorkerNotStarted{local_rank, 2, "exec", "x", 127}).empty());
+        CHECK(story.feed(WorkerNotStarted{local_rank, "x", 127}).empty());
         CHECK(story.feed(WorkerActive{local_rank, 5, false}).empty());
         CHECK(story.feed(WorkerStopped{local_rank, true}).empty());
         CHECK(story.feed(WorkerBlamed{local_rank, 1, ""}).empty());
