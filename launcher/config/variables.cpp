@@ -12,21 +12,6 @@ constexpr std::string_view torchrun_prefix = "PET_";
 // Of jobs of several nodes; a job script may set them for one node too.
 constexpr std::string_view used_elsewhere[] = {"DDRUN_SECRET", "DDRUN_SECRET_FILE"};
 
-// Every DDRUN_ name that a worker can find in its environment.
-std::vector<std::string> worker_names() {
-    WorkerEnv env;
-    env.agent_socket = env.error_file = env.log_dir = env.incarnation = env.node_name = "x";
-    std::vector<std::string> names;
-    for (const auto& [name, value] : to_variables(env)) {
-        if (name.starts_with(own_prefix)) names.push_back(name);
-    }
-    return names;
-}
-
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // An empty text is one empty line; a line break at the end ends nothing.
 std::vector<std::string> split_lines(std::string_view text) {
     if (text.ends_with('\n')) text.remove_suffix(1);
@@ -75,7 +60,7 @@ class Reader {
         for (auto at = environment_.lower_bound(std::string(prefix));
              at != environment_.end() && at->first.starts_with(prefix); ++at) {
             const Option* option = option_of(prefix, at->first);
-            const bool of_worker = contains(worker_names(), at->first);
+            const bool of_worker = is_worker_variable(at->first);
             if (option != nullptr && !(of_worker && inside_worker_)) {
                 take(*option, at->first, at->second);
             } else if (!of_worker) {

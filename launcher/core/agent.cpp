@@ -1,6 +1,7 @@
 #include "launcher/core/agent.hpp"
 
 #include "launcher/core/overloaded.hpp"
+#include "launcher/core/signals.hpp"
 #include "launcher/core/words.hpp"
 
 #include <algorithm>
@@ -14,8 +15,6 @@ using rendezvous::CauseKind;
 using rendezvous::RoundGranted;
 using rendezvous::StopRound;
 using rendezvous::Verdict;
-
-constexpr int signal_terminate = 15;
 
 // Once nothing of ours is left, a stop must not wait for a coordinator that may be gone itself.
 constexpr auto verdict_patience = std::chrono::milliseconds(500);
@@ -31,7 +30,7 @@ Cause node_cause(CauseKind kind, int exit_code, std::string words) {
 // Somebody else's stop signal is passed on as it is; a failure ends the others by SIGTERM.
 int signal_of(const Cause& cause) {
     const int signal = cause.exit_code - exit_code::signal_base;
-    return cause.kind == CauseKind::told_to_stop && signal > 0 ? signal : signal_terminate;
+    return cause.kind == CauseKind::told_to_stop && signal > 0 ? signal : signals::terminate;
 }
 
 }  // namespace
@@ -112,7 +111,7 @@ void Agent::on(const StopRound& stop, TimePoint now) {
 void Agent::on(const Verdict& verdict, TimePoint now) {
     if (phase_ != Phase::in_round) return finish(verdict);
     verdict_ = verdict;
-    tell_group(StopGroup{verdict.has_cause ? signal_of(verdict.cause) : signal_terminate}, now);
+    tell_group(StopGroup{verdict.has_cause ? signal_of(verdict.cause) : signals::terminate}, now);
 }
 
 void Agent::note_attempt(const StopRound& stop, TimePoint now) {

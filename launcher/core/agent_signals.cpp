@@ -1,5 +1,6 @@
 // What each signal to ddrun means (the table in launcher/README.md).
 #include "launcher/core/agent.hpp"
+#include "launcher/core/signals.hpp"
 #include "launcher/core/words.hpp"
 
 #include <algorithm>
@@ -10,9 +11,6 @@ namespace {
 
 using rendezvous::Cause;
 using rendezvous::CauseKind;
-
-constexpr int signal_continue = 18;
-constexpr int signal_terminal_stop = 20;
 
 bool contains(const std::vector<int>& signals, int signal) {
     return std::find(signals.begin(), signals.end(), signal) != signals.end();
@@ -29,10 +27,10 @@ std::string sender_words(const SignalArrived& event) {
 void Agent::on(const SignalArrived& event, TimePoint now) {
     if (contains(rules_.ignored_signals, event.signal)) return;
     if (contains(rules_.stop_signals, event.signal)) return stop_signal(event, now);
-    if (event.signal == signal_terminal_stop) {
+    if (event.signal == signals::terminal_stop) {
         tell_group(Suspend{}, now);
         out_.push_back(SuspendSelf{});
-    } else if (event.signal == signal_continue) {
+    } else if (event.signal == signals::go_on) {
         tell_group(Resume{}, now);
     } else {
         tell_group(ForwardSignal{event.signal}, now);

@@ -1,5 +1,6 @@
 #include "launcher/core/group_causes.hpp"
 
+#include "launcher/core/signals.hpp"
 #include "launcher/core/words.hpp"
 
 namespace ddrun::launcher {
@@ -10,7 +11,8 @@ using rendezvous::CauseKind;
 using rendezvous::WorkerFailure;
 
 bool is_stop_signal(int signal) {
-    return signal == 1 || signal == 2 || signal == 15;
+    return signal == signals::hangup || signal == signals::interrupt ||
+           signal == signals::terminate;
 }
 
 std::string reason_of(const WorkerRecord& worker) {

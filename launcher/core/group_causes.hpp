@@ -8,7 +8,7 @@
 // Why a round ended, put into the words and numbers of a Cause. The Agent adds the node.
 namespace ddrun::launcher {
 
-// Signals with which a scheduler or a terminal stops everybody: 1, 2 and 15.
+// Signals with which a scheduler or a terminal stops everybody: HUP, INT and TERM.
 [[nodiscard]] bool is_foreign_stop(const ExitStatus& status);
 
 [[nodiscard]] rendezvous::WorkerFailure failure_of(const WorkerRecord& worker, TimePoint now);

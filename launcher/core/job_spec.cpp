@@ -1,6 +1,7 @@
 #include "launcher/core/job_spec.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace ddrun::launcher {
 namespace {
@@ -22,6 +23,13 @@ bool RankSet::contains(int rank) const {
     return ranges.empty() || std::any_of(ranges.begin(), ranges.end(), [&](const RankRange& range) {
                return holds(range, rank);
            });
+}
+
+ProgramKind decided_kind(const JobSpec& spec) {
+    constexpr std::string_view ending = ".py";
+    if (spec.kind != ProgramKind::automatic) return spec.kind;
+    const bool is_script = spec.program.size() > ending.size() && spec.program.ends_with(ending);
+    return is_script ? ProgramKind::script : ProgramKind::execute;
 }
 
 }  // namespace ddrun::launcher

@@ -118,4 +118,7 @@ struct JobSpec {
     bool operator==(const JobSpec&) const = default;
 };
 
+// What `kind` comes to for this program: execute, module or script. All but execute run under Python.
+[[nodiscard]] ProgramKind decided_kind(const JobSpec& spec);
+
 }  // namespace ddrun::launcher

@@ -1,5 +1,6 @@
 #include "launcher/core/summary.hpp"
 
+#include "launcher/core/signals.hpp"
 #include "launcher/core/summary_hint.hpp"
 #include "launcher/core/words.hpp"
 
@@ -12,8 +13,6 @@ namespace {
 using rendezvous::Cause;
 using rendezvous::CauseKind;
 
-constexpr int signal_kill = 9;
-
 class Lines {
   public:
     void add(const std::string& words) {
@@ -25,22 +24,6 @@ class Lines {
   private:
     std::string text_;
 };
-
-bool names_a_worker(CauseKind kind) {
-    switch (kind) {
-        case CauseKind::worker_failed:
-        case CauseKind::hang:
-        case CauseKind::early_exit:
-            return true;
-        case CauseKind::spawn_failed:
-        case CauseKind::told_to_stop:
-        case CauseKind::node_unfit:
-        case CauseKind::keeper_lost:
-        case CauseKind::never_formed:
-            break;
-    }
-    return false;
-}
 
 // "node n0 rank 1 (local 1) pid 4242"
 std::string place_of(const Cause& cause) {
@@ -77,7 +60,7 @@ std::string headline(const Cause& cause, const SummaryFacts& facts) {
 }
 
 void add_root_cause(Lines& lines, const Cause& cause, const SummaryFacts& facts) {
-    if (!names_a_worker(cause.kind)) return;
+    if (!is_about_workers(cause.kind)) return;
     auto words = (cause.kind == CauseKind::hang ? "suspect: " : "root cause: ") + place_of(cause);
     if (cause.kind == CauseKind::worker_failed) {
         words += ": " + cause.failure.status.describe() + " after " + duration_text(facts.uptime);
@@ -100,7 +83,7 @@ std::string restarts_words(const Finish& finish, const SummaryFacts& facts) {
 // --- the other ranks, many of them in few lines ---
 
 bool is_the_cause(const WorkerRecord& worker, const Cause& cause) {
-    return names_a_worker(cause.kind) && worker.rank == cause.failure.rank;
+    return is_about_workers(cause.kind) && worker.rank == cause.failure.rank;
 }
 
 // What became of a worker that is not the cause. Own ends come in endless variety, the others do
@@ -116,13 +99,13 @@ Fate fate_of(const WorkerRecord& worker, const Finish& finish) {
     if (worker.killed_after_grace) {
         return {false, "killed after " + duration_text(finish.shutdown_timeout) + " grace"};
     }
-    if (worker.signal_sent == signal_kill) return {false, "killed by ddrun (SIGKILL)"};
+    if (worker.signal_sent == signals::kill) return {false, "killed by ddrun (SIGKILL)"};
     if (worker.signal_sent != 0) {
         return {false, "stopped by ddrun (" + signal_name(worker.signal_sent) + ")"};
     }
     if (!worker.status) return {false, "never ran"};
     if (worker.status->succeeded()) return {false, "finished before (exit code 0)"};
-    const bool is_second = names_a_worker(finish.cause->kind);
+    const bool is_second = is_about_workers(finish.cause->kind);
     if (worker.blamed_rank >= 0 && is_second) {
         return {true, "gave up because of rank " + std::to_string(worker.blamed_rank)};
     }

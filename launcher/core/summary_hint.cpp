@@ -1,35 +1,24 @@
 #include "launcher/core/summary_hint.hpp"
 
 #include "launcher/core/group_causes.hpp"
+#include "launcher/core/signals.hpp"
 #include "launcher/core/words.hpp"
 
 namespace ddrun::launcher {
 namespace {
 
-constexpr int signal_quit = 3;
-constexpr int signal_ill = 4;
-constexpr int signal_trap = 5;
-constexpr int signal_abort = 6;
-constexpr int signal_bus = 7;
-constexpr int signal_fpe = 8;
-constexpr int signal_kill = 9;
-constexpr int signal_user1 = 10;
-constexpr int signal_segv = 11;
-constexpr int signal_user2 = 12;
-constexpr int signal_sys = 31;
-
 constexpr std::int64_t small_shm_bytes = 64LL << 20;
 
 bool dumps_core(int signal) {
     switch (signal) {
-        case signal_quit:
-        case signal_ill:
-        case signal_trap:
-        case signal_abort:
-        case signal_bus:
-        case signal_fpe:
-        case signal_segv:
-        case signal_sys:
+        case signals::quit:
+        case signals::illegal_instruction:
+        case signals::trap:
+        case signals::abort:
+        case signals::bus_error:
+        case signals::arithmetic_error:
+        case signals::segmentation_fault:
+        case signals::bad_system_call:
             return true;
         default:
             return false;  // an open set of numbers, not an enum
@@ -87,12 +76,12 @@ std::string core_hint(const SummaryFacts& facts, int pid) {
 }
 
 std::string signal_hint(const ExitStatus& status, const SummaryFacts& facts, int pid) {
-    if (status.value == signal_bus) return bus_hint(facts);
-    if (status.value == signal_kill) return kill_hint(facts);
+    if (status.value == signals::bus_error) return bus_hint(facts);
+    if (status.value == signals::kill) return kill_hint(facts);
     if (status.core_dumped) return core_hint(facts, pid);
     if (dumps_core(status.value))
         return "no core file was kept; `ulimit -c unlimited` before the run keeps one";
-    if (status.value == signal_user1 || status.value == signal_user2) {
+    if (status.value == signals::user1 || status.value == signals::user2) {
         return "ddrun forwards " + signal_name(status.value) +
                " to every worker; the program must handle or ignore it";
     }

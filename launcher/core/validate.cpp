@@ -34,11 +34,8 @@ void check_program(const JobSpec& spec, const NameOf& name_of, Sentences& proble
 
 // Variables by which ddrun tells each worker who it is cannot be one text for all.
 void check_env(const JobSpec& spec, const NameOf& name_of, Sentences& problems) {
-    WorkerEnv every;
-    every.agent_socket = every.error_file = every.log_dir = "x";
-    const Variables reserved = to_variables(every);
     for (const auto& [name, value] : spec.extra_env) {
-        if (!reserved.contains(name)) continue;
+        if (!is_worker_variable(name)) continue;
         const std::string instead = name == "MASTER_ADDR"   ? "; use --master-addr"
                                     : name == "MASTER_PORT" ? "; use --master-port"
                                     : name == "ROLE_NAME"   ? "; use --role"

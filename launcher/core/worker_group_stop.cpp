@@ -3,15 +3,13 @@
 #include "launcher/core/worker_group.hpp"
 
 #include "launcher/core/group_causes.hpp"
+#include "launcher/core/signals.hpp"
 #include "launcher/core/words.hpp"
 
 #include <utility>
 
 namespace ddrun::launcher {
 namespace {
-
-constexpr int signal_kill = 9;
-constexpr int signal_continue = 18;
 
 // The keeper names a process that outlives SIGKILL; should it say nothing at all, we do after this.
 constexpr auto keeper_slack = std::chrono::seconds(5);
@@ -50,7 +48,7 @@ void WorkerGroup::stop_workers(int signal, TimePoint now) {
     }
     out_.push_back(SignalWorkers{signal, ranks});
     out_.push_back(TellWorkersToStop{signal, rules_.shutdown_timeout});
-    if (!stopped.empty()) out_.push_back(SignalWorkers{signal_continue, stopped});
+    if (!stopped.empty()) out_.push_back(SignalWorkers{signals::go_on, stopped});
     wake_workers(now);
     deadline_ = now + rules_.shutdown_timeout;
 }
@@ -93,7 +91,7 @@ void WorkerGroup::kill_trees(TimePoint now) {
     leftovers_.clear();
     suspended_at_.reset();
     for (auto& worker : workers_) {
-        if (worker.lives()) note_signal(worker, signal_kill, now);
+        if (worker.lives()) note_signal(worker, signals::kill, now);
     }
     out_.push_back(KillTrees{});
 }
@@ -111,7 +109,7 @@ void WorkerGroup::note_signal(WorkerRecord& worker, int signal, TimePoint now) {
 void WorkerGroup::settle_signals(WorkerRecord& worker) {
     if (!worker.signalled_at) return;
     const bool own_end = *worker.ended_at < *worker.signalled_at;
-    const bool killed = worker.status->was_signalled() && worker.status->value == signal_kill;
+    const bool killed = worker.status->was_signalled() && worker.status->value == signals::kill;
     if (own_end || !killed) {
         worker.signal_sent = own_end ? 0 : worker.first_signal;
         worker.killed_after_grace = false;

@@ -4,7 +4,6 @@
 #include "launcher/core/visible_devices.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 namespace ddrun::launcher {
@@ -13,49 +12,20 @@ namespace {
 // A worker must not believe what some outer launcher, or an earlier run of this one, once said, and
 // must never see the job's secret.
 bool is_stale(std::string_view name) {
-    constexpr std::array<std::string_view, 19> names = {
-        "RANK",
-        "WORLD_SIZE",
-        "LOCAL_RANK",
-        "LOCAL_WORLD_SIZE",
-        "GROUP_RANK",
-        "ROLE_NAME",
-        "GROUP_WORLD_SIZE",
-        "ROLE_RANK",
-        "ROLE_WORLD_SIZE",
-        "MASTER_ADDR",
-        "MASTER_PORT",
-        "DDRUN_JOB_ID",
-        "DDRUN_ROUND",
-        "DDRUN_INCARNATION",
-        "DDRUN_NODE_NAME",
-        "DDRUN_CONSOLE",
-        "DDRUN_WORKER_TAG",
-        "DDRUN_LOG_DIR",
-        "DDRUN_AGENT_SOCKET",
-    };
-    return std::find(names.begin(), names.end(), name) != names.end() ||
-           name.starts_with("TORCHELASTIC_") || name.starts_with("DDRUN_SECRET") ||
-           name == "DDRUN_NODE_RANK";
-}
-
-bool ends_in_py(const std::string& program) {
-    return program.size() > 3 && program.ends_with(".py");
+    return is_worker_variable(name) || name.starts_with("TORCHELASTIC_") ||
+           name.starts_with("DDRUN_SECRET");
 }
 
 // Python, and what it needs to run the program; empty: the program is executed itself.
 std::vector<std::string> interpreter_of(const JobSpec& spec, const MachineFacts& facts) {
-    const auto python = facts.python.empty() ? std::string("python3") : facts.python;
-    switch (spec.kind) {
+    switch (decided_kind(spec)) {
         case ProgramKind::automatic:
-            if (!ends_in_py(spec.program)) return {};
-            return {python, "-u"};
         case ProgramKind::execute:
             return {};
         case ProgramKind::module:
-            return {python, "-u", "-m"};
+            return {facts.python, "-u", "-m"};
         case ProgramKind::script:
-            return {python, "-u"};
+            return {facts.python, "-u"};
     }
     return {};
 }

@@ -26,7 +26,9 @@ struct MachineFacts {
     std::optional<int> device_nodes;  // count of /dev/nvidia[0-9]*; absent: no driver
     std::vector<int> gpu_numa_nodes;  // by device index; -1 unknown
     Variables environment;            // ddrun's own
-    std::string python;  // interpreter for .py and -m: $PYTHON_EXEC, else python3 or python of PATH
+    // Interpreter for .py and -m: $PYTHON_EXEC, else python3 or python of PATH. Empty: none is
+    // needed.
+    std::string python;
 };
 
 struct SlotDecision {

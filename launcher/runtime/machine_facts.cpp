@@ -1,14 +1,13 @@
 #include "launcher/runtime/machine_facts.hpp"
 
+#include "launcher/keeper/program.hpp"
 #include "launcher/runtime/cgroup.hpp"
 #include "launcher/runtime/cpu_topology.hpp"
 
 #include <dirent.h>
 #include <sched.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -62,42 +61,18 @@ std::optional<int> count_device_nodes() {
     return count;
 }
 
-bool executable(const std::string& path) {
-    struct stat facts {};
-    return ::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) &&
-           ::access(path.c_str(), X_OK) == 0;
-}
-
-std::string find_in_path(std::string_view path, const std::string& name) {
-    while (!path.empty()) {
-        const std::string_view directory = path.substr(0, path.find(':'));
-        const std::string candidate =
-            (directory.empty() ? "." : std::string(directory)) + "/" + name;
-        if (executable(candidate)) {
-            return candidate;
-        }
-        path.remove_prefix(std::min(directory.size() + 1, path.size()));
-    }
-    return {};
-}
-
 // The Python that the user's shell would run: an active virtual environment comes first in PATH.
 std::string find_python(const Variables& environment) {
     if (const auto named = environment.find("PYTHON_EXEC");
         named != environment.end() && !named->second.empty()) {
         return named->second;
     }
-    const auto path = environment.find("PATH");
-    const std::string directories = path != environment.end() ? path->second : "/bin:/usr/bin";
-    std::string found = find_in_path(directories, "python3");
-    return found.empty() ? find_in_path(directories, "python") : found;
-}
-
-bool needs_python(const JobSpec& spec) {
-    const std::string& name = spec.program;
-    return spec.kind == ProgramKind::module || spec.kind == ProgramKind::script ||
-           (spec.kind == ProgramKind::automatic && name.size() > 3 &&
-            name.compare(name.size() - 3, 3, ".py") == 0);
+    for (const char* name : {"python3", "python"}) {
+        if (const auto file = keeper::find_program(name, environment); file.error_number == 0) {
+            return file.path;
+        }
+    }
+    return "python3";  // for the refusal to name
 }
 
 }  // namespace
@@ -124,7 +99,7 @@ MachineFacts read_machine_facts(const JobSpec& spec, Variables environment) {
     if (spec.numa_binding != NumaBinding::off) {
         read_cpu_topology(facts);
     }
-    if (needs_python(spec)) {
+    if (decided_kind(spec) != ProgramKind::execute) {
         facts.python = find_python(facts.environment);
     }
     return facts;

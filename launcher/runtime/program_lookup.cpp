@@ -116,10 +116,6 @@ void require_script(const std::string& path) {
     }
 }
 
-bool ends_in_py(const std::string& name) {
-    return name.size() > 3 && name.compare(name.size() - 3, 3, ".py") == 0;
-}
-
 }  // namespace
 
 void require_program(const JobSpec& spec, const MachineFacts& facts) {
@@ -133,16 +129,11 @@ void require_program(const JobSpec& spec, const MachineFacts& facts) {
     for (const auto& [name, value] : spec.extra_env) {
         environment[name] = value;
     }
-    const bool script = spec.kind == ProgramKind::script ||
-                        (spec.kind == ProgramKind::automatic && ends_in_py(spec.program));
-    if (script) {
+    const ProgramKind kind = decided_kind(spec);
+    if (kind == ProgramKind::script) {
         require_script(spec.program);
     }
-    if (script || spec.kind == ProgramKind::module) {
-        require_executable(facts.python.empty() ? "python3" : facts.python, environment);
-    } else {
-        require_executable(spec.program, environment);
-    }
+    require_executable(kind == ProgramKind::execute ? spec.program : facts.python, environment);
     for (const PrefixCommand& prefix : spec.prefix_commands) {
         if (!prefix.words.empty()) {
             require_executable(prefix.words.front(), environment);

@@ -116,7 +116,7 @@ void Coordinator::on(int node, const FailureReport& report, TimePoint now) {
     const Cause cause = stamped(node, report.cause);
     if (state_ == State::forming) return dismiss(node, cause);
     // What is wrong with the node itself concerns every round: the report may have crossed a grant.
-    const int round = is_about_workers(cause) ? report.round : round_;
+    const int round = is_about_workers(cause.kind) ? report.round : round_;
     Member* member = member_in_round(node, round);
     if (member == nullptr || state_ == State::over) return;
     // Where nobody can clear the node any more, waiting for its RoundGone would be for ever.
@@ -127,7 +127,7 @@ void Coordinator::on(int node, const FailureReport& report, TimePoint now) {
         return consider({cause, now - cause.failure.age}, now);
     }
     // The round is being stopped already: workers that fail now are consequences.
-    if (!is_about_workers(cause)) give_up_because(cause, now);
+    if (!is_about_workers(cause.kind)) give_up_because(cause, now);
     settle(now);
 }
 

@@ -36,37 +36,9 @@ int exit_code_of(const Cause& cause) {
 }
 
 bool worth_retrying(const Cause& cause) {
-    if (cause.failure.never_retry) return false;
-    switch (cause.kind) {
-        case CauseKind::worker_failed:
-            return !says_cannot_start(cause.failure.status);
-        case CauseKind::hang:
-        case CauseKind::early_exit:
-            return true;
-        case CauseKind::spawn_failed:
-        case CauseKind::told_to_stop:
-        case CauseKind::node_unfit:
-        case CauseKind::keeper_lost:
-        case CauseKind::never_formed:
-            return false;
-    }
-    return false;
-}
-
-bool is_about_workers(const Cause& cause) {
-    switch (cause.kind) {
-        case CauseKind::worker_failed:
-        case CauseKind::hang:
-        case CauseKind::early_exit:
-            return true;
-        case CauseKind::spawn_failed:
-        case CauseKind::told_to_stop:
-        case CauseKind::node_unfit:
-        case CauseKind::keeper_lost:
-        case CauseKind::never_formed:
-            return false;
-    }
-    return false;
+    const WorkerFailure& failure = cause.failure;
+    return is_about_workers(cause.kind) && !failure.never_retry &&
+           !says_cannot_start(failure.status);
 }
 
 }  // namespace ddrun::rendezvous

@@ -12,7 +12,4 @@ namespace ddrun::rendezvous {
 // worker said "never retry", or somebody asked ddrun to stop.
 [[nodiscard]] bool worth_retrying(const Cause& cause);
 
-// A worker ended badly or stood still; everything else is about the node or the job.
-[[nodiscard]] bool is_about_workers(const Cause& cause);
-
 }  // namespace ddrun::rendezvous

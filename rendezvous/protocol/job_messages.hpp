@@ -38,6 +38,23 @@ enum class CauseKind {
     never_formed,   // join time-out, refused
 };
 
+// A worker ended badly or stood still; the other kinds are about the node or the job.
+[[nodiscard]] constexpr bool is_about_workers(CauseKind kind) {
+    switch (kind) {
+        case CauseKind::worker_failed:
+        case CauseKind::hang:
+        case CauseKind::early_exit:
+            return true;
+        case CauseKind::spawn_failed:
+        case CauseKind::told_to_stop:
+        case CauseKind::node_unfit:
+        case CauseKind::keeper_lost:
+        case CauseKind::never_formed:
+            return false;
+    }
+    return false;
+}
+
 struct Cause {
     CauseKind kind = CauseKind::worker_failed;
     int exit_code = 0;

@@ -1,5 +1,6 @@
 #include "rendezvous/protocol/worker_env.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -45,6 +46,9 @@ constexpr std::array<TextVariable, 9> text_variables = {{
 }};
 
 constexpr std::string_view console_variable = "DDRUN_CONSOLE";
+constexpr std::string_view node_rank_variable = "DDRUN_NODE_RANK";
+// Tells PyTorch's env:// rendezvous that rank 0 serves the store itself.
+constexpr std::string_view agent_store_variable = "TORCHELASTIC_USE_AGENT_STORE";
 constexpr int highest_port = 65535;
 
 bool parse_number(std::string_view text, int& value) {
@@ -170,11 +174,18 @@ Variables to_variables(const WorkerEnv& env) {
         if (variable.always_set || !value.empty()) result.emplace(variable.name, value);
     }
     result.emplace(console_variable, env.console_is_terminal ? "tty" : "pipe");
-    result.emplace("DDRUN_NODE_RANK", std::to_string(env.node_rank));
+    result.emplace(node_rank_variable, std::to_string(env.node_rank));
     result.emplace(variable::worker_tag, env.tag());
-    // Tells PyTorch's env:// rendezvous that rank 0 serves the store itself.
-    result.emplace("TORCHELASTIC_USE_AGENT_STORE", "False");
+    result.emplace(agent_store_variable, "False");
     return result;
+}
+
+bool is_worker_variable(std::string_view name) {
+    const auto is_it = [name](const auto& variable) { return variable.name == name; };
+    return std::any_of(number_variables.begin(), number_variables.end(), is_it) ||
+           std::any_of(text_variables.begin(), text_variables.end(), is_it) ||
+           name == console_variable || name == node_rank_variable || name == variable::worker_tag ||
+           name == agent_store_variable;
 }
 
 WorkerEnvResult worker_env_from(const Lookup& lookup) {

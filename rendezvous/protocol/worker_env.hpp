@@ -49,6 +49,9 @@ using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 
 [[nodiscard]] Variables to_variables(const WorkerEnv& env);
 
+// Whether to_variables() may set `name`: it says who a worker is, and means nothing to any other.
+[[nodiscard]] bool is_worker_variable(std::string_view name);
+
 // `env`, or in `problem` one sentence naming the variable, its value and what would be right.
 // All of RANK, WORLD_SIZE ... absent gives a world of one. Contradictions (RANK >= WORLD_SIZE, a
 // non-number, RANK without WORLD_SIZE) are problems.
