@@ -12,8 +12,8 @@
 // error (2).
 namespace ddrun::launcher {
 
-// How to name an option ("nproc-per-node") in a sentence: "--nproc-per-node", "PET_NPROC_PER_NODE"
-// ...
+// How to name an option ("nproc-per-node") in a sentence: "--nproc-per-node" or, say,
+// "PET_NPROC_PER_NODE".
 using NameOf = std::function<std::string(std::string_view option)>;
 
 // Everything that can be judged from the specification alone; calls validate_ranks where the number

@@ -15,7 +15,7 @@ struct VisibleDevices {
     // the first entry that names no device, as the driver ends it.
     std::vector<std::string> entries;
     bool listed = false;  // by --gpus or CUDA_VISIBLE_DEVICES; otherwise all of this machine
-    std::string origin;   // "CUDA_VISIBLE_DEVICES=4,5", "--gpus=4,5", "no /dev/nvidia* here"
+    std::string origin;   // "CUDA_VISIBLE_DEVICES=4,5", "--gpus=4,5", "/dev/nvidia*"
     std::optional<std::string> repeated;  // an entry that is listed twice
 };
 

@@ -60,12 +60,13 @@ struct WorkerRecord {
 // States, each with what it waits for:
 //   created     start()
 //   running     workers asked for; none has failed
-//   suspecting  nothing moves (--hang-timeout): evidence about the suspects, or that one moves
-//   again doubtful    a worker ended as if somebody had told it to: a stop signal of our own, or a
-//   better cause failed      GroupFailed was said: StopGroup stopping    workers were signalled:
-//   their ends, or the deadline clearing    KillTrees was said: TreesGone unfit       NodeUnfit was
-//   said: nothing more, though TreesGone may still come gone        GroupGone was said: nothing,
-//   every event is ignored
+//   suspecting  nothing moves (--hang-timeout): evidence about the suspects, or a move
+//   doubtful    a worker ended as if told to: our own stop signal, or a better cause
+//   failed      GroupFailed was said: StopGroup
+//   stopping    workers were signalled: their ends, or the deadline
+//   clearing    KillTrees was said: TreesGone
+//   unfit       NodeUnfit was said: nothing more, though TreesGone may still come
+//   gone        GroupGone was said: nothing, every event is ignored
 class WorkerGroup {
   public:
     using Actions = std::vector<GroupAction>;

@@ -10,7 +10,7 @@ namespace ddrun::launcher {
 // CPU quota rounded up to whole CPUs, the tightest of all levels that are visible; nullopt: none.
 [[nodiscard]] std::optional<int> cgroup_cpu_limit();
 
-// "pids.max=50 (/sys/fs/cgroup/...)"-style fact for messages; empty when there is no limit.
+// "pids.max=50", for messages; empty when there is no limit.
 [[nodiscard]] std::string cgroup_pids_limit();
 
 struct MemoryCounters {

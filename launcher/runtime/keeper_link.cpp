@@ -10,11 +10,8 @@
 namespace ddrun::launcher {
 namespace {
 
-constexpr std::size_t keeper_frame_limit = 64u << 20;
-constexpr std::size_t most_descriptors = 3;  // stdin, stdout, stderr of one worker
-
 struct AncillaryData {
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(most_descriptors * sizeof(int))> bytes{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(keeper::spawn_descriptors * sizeof(int))> bytes{};
 };
 
 void attach(msghdr& message, AncillaryData& data, const std::vector<UniqueFd>& descriptors) {
@@ -25,7 +22,7 @@ void attach(msghdr& message, AncillaryData& data, const std::vector<UniqueFd>& d
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(size);
-    std::array<int, most_descriptors> numbers{};
+    std::array<int, keeper::spawn_descriptors> numbers{};
     for (std::size_t i = 0; i < descriptors.size(); ++i) {
         numbers[i] = descriptors[i].get();
     }
@@ -39,7 +36,7 @@ KeeperLink::KeeperLink(boost::asio::io_context& io, keeper::KeeperProcess proces
     : process_(process),
       descriptor_(io, process.link),
       callbacks_(std::move(callbacks)),
-      frames_(keeper_frame_limit) {
+      frames_(keeper::max_link_frame_bytes) {
     wait_readable();
 }
 

@@ -5,6 +5,7 @@
 #include "launcher/runtime/output/output_relay.hpp"
 
 #include <string>
+#include <utility>
 
 namespace ddrun::launcher {
 
@@ -20,7 +21,7 @@ class RunLogs {
             const std::string& incarnation);
 
     // Makes the directories of this attempt's workers. Empty: this attempt has the console only;
-    // `warning()` then says why, once.
+    // `take_warning()` then says why, once.
     [[nodiscard]] std::string begin_attempt(int restart_count, int first_rank, int workers);
     [[nodiscard]] std::string take_warning() { return std::exchange(warning_, {}); }
 

@@ -35,7 +35,8 @@ struct ExitStatus {
 // 15 for "SIGTERM", "TERM" or "15" in any case; 0 when there is no such signal.
 [[nodiscard]] int signal_number(const std::string& name);
 
-// The codes that ddrun itself ends with (DESIGN section 7). Worker codes pass through unchanged.
+// The codes that ddrun itself ends with (launcher/README.md, Exit codes). Worker codes pass through
+// unchanged.
 namespace exit_code {
 constexpr int success = 0;
 constexpr int usage = 2;

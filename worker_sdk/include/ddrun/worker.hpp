@@ -54,7 +54,8 @@ class Worker {
   public:
     // Reads RANK, WORLD_SIZE, ... as ddrun sets them, and connects to the agent. Blocks at most
     // `agent_timeout`. Throws Error{environment} naming the variable, Error{refused} with the
-    // agent's words, TimedOut, or Error{system}.
+    // agent's words, AgentLost where it does not answer, PeerLost where the round is over already,
+    // or Error{system}.
     [[nodiscard]] static Worker from_environment(const WorkerOptions& options = {});
 
     Worker(Worker&&) noexcept;
@@ -63,8 +64,8 @@ class Worker {
     // at most a second, joins the thread.
     ~Worker();
 
-    // --- who I am; never blocks, never throws
-    // -----------------------------------------------------
+    // --- who I am; never blocks, never throws ---
+
     [[nodiscard]] int rank() const noexcept;  // 0 .. world_size() - 1
     [[nodiscard]] int world_size() const noexcept;
     [[nodiscard]] int local_rank() const noexcept;        // on this node
@@ -92,14 +93,16 @@ class Worker {
     // Store::barrier().
     void barrier(Store::Timeout timeout = Store::default_timeout);
 
-    // --- the life of a training run
-    // --------------------------------------------------------------- Whether to finish the step,
-    // save and end. Cheap: for every step. Never throws. All ranks get the same answer between two
-    // collectives of process_group(): a request that reached any rank counts from the next
-    // collective on, so every rank leaves its loop at the same step. Without collectives it turns
-    // true when the request arrives here. Once true it stays true. The first call arms it: from
-    // then on SIGTERM (and, alone, SIGINT; a second one kills) raises this flag where it would have
-    // ended the process. A program that never asks dies of the signal.
+    // --- the life of a training run ---
+
+    // Whether to finish the step, save and end. Cheap: for every step. Never throws. All ranks get
+    // the same answer between two collectives of process_group(): a request that reached any rank
+    // counts from the next collective on, so every rank leaves its loop at the same step. Without
+    // collectives it turns true when the request arrives here. Once true it stays true.
+    //
+    // The first call arms it: from then on SIGTERM (and, alone, SIGINT; a second one kills) raises
+    // this flag where it would have ended the process. A program that never asks dies of the
+    // signal.
     [[nodiscard]] bool should_stop();
     // Why; StopReason::none before any request. Tells of this rank's own knowledge at once.
     [[nodiscard]] StopRequest stop_request() const;
