@@ -216,7 +216,9 @@ constexpr Option table[] = {
      .help = "print what each worker would get; run nothing", .codec = on_off<&Draft::dry_run>,
      .featured = true, .in_job_file = false},
     {.name = "verbose", .letter = 'v', .group = Group::about, .shape = Shape::counted,
-     .metavar = "N", .help = "say more; -vv still more", .codec = verbose, .featured = true},
+     .metavar = "N", .help = "say more; -vv still more",
+     .more = "-v: where values come from; -vv: what agent and job are at, whenever that changes; "
+         "-vvv: also when they look again.", .codec = verbose, .featured = true},
     {.name = "quiet", .letter = 'q', .group = Group::about, .shape = Shape::on_off,
      .help = "say only what went wrong", .codec = quiet},
     {.name = "help", .letter = 'h', .group = Group::about, .shape = Shape::command,

@@ -1,19 +1,22 @@
 #include "launcher/runtime/agent_runner.hpp"
 
+#include "launcher/core/words.hpp"
 #include "launcher/runtime/run_agent.hpp"
 #include "launcher/runtime/start_failure.hpp"
 #include "rendezvous/platform/clock.hpp"
+#include "rendezvous/platform/logging.hpp"
 #include "rendezvous/platform/random.hpp"
 
 #include <algorithm>
 #include <csignal>
 #include <system_error>
-#include <type_traits>
 
 namespace ddrun::launcher {
 namespace {
 
 using boost::system::error_code;
+
+constexpr detail::Logger decisions("decisions");
 
 // Helpers of a killed worker (Python's resource tracker) clean up when it is gone; then they are
 // killed.
@@ -21,6 +24,14 @@ constexpr int helper_grace_ms = 200;
 
 std::optional<TimePoint> earlier(std::optional<TimePoint> a, std::optional<TimePoint> b) {
     return !a ? b : !b ? a : std::min(*a, *b);
+}
+
+detail::LogLevel level_for(int verbosity) {
+    constexpr int states = 2;
+    if (verbosity < states) {
+        return detail::LogLevel::off;
+    }
+    return verbosity == states ? detail::LogLevel::debug : detail::LogLevel::trace;
 }
 
 std::uint32_t milliseconds_of(Duration duration) {
@@ -77,6 +88,8 @@ int run_agent(const Job& job, RunLogs& logs, const MasterPort& port, keeper::Kee
 }
 
 int AgentRunner::run() {
+    detail::set_up_logging({level_for(job_.spec.verbosity),
+                            [this](const std::string& line) { output_.relay().say(line); }});
     if (job_.spec.verbosity > 0) {
         act(Note{"job " + job_.job_id + ", incarnation " + job_.incarnation + ", " +
                  std::to_string(job_.slots) + " workers on " + job_.facts.node_name});
@@ -86,6 +99,7 @@ int AgentRunner::run() {
     }
     happen(AgentEvent(Started{}));
     io_.run();
+    detail::set_up_logging({detail::LogLevel::off, {}});
     return finish_ ? finish_->exit_code : exit_code::internal_error;
 }
 
@@ -110,8 +124,20 @@ void AgentRunner::handle_all() {
         std::visit([this](const auto& one) { handle(one); }, event);
     }
     handling_ = false;
+    log_states();
     publish_status();
     set_timer();
+}
+
+void AgentRunner::log_states() {
+    if (!detail::logs(detail::LogLevel::debug)) {
+        return;
+    }
+    std::string states = "agent: " + agent_.describe() + "; job: " + coordinator_.describe();
+    if (states != logged_states_) {
+        decisions.debug(states);
+        logged_states_ = std::move(states);
+    }
 }
 
 void AgentRunner::handle(const AgentEvent& event) {
@@ -168,6 +194,7 @@ void AgentRunner::set_timer() {
         timer_.cancel();
         return;
     }
+    decisions.trace([&] { return "looking again in " + duration_text(*next - detail::now()); });
     timer_.expires_at(*next);
     timer_.async_wait([this](const error_code& error) {
         if (!error) {

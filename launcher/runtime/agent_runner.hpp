@@ -36,8 +36,6 @@ class AgentRunner {
 
     // Runs the job until nothing of it is left; ddrun's exit code. Blocks.
     [[nodiscard]] int run();
-    // A line of ddrun's own, between whole lines of the workers.
-    void say(const std::string& words);
 
   private:
     using Event = std::variant<AgentEvent, rendezvous::ToCoordinator, rendezvous::StoreRequest>;
@@ -75,6 +73,9 @@ class AgentRunner {
     void perform(const rendezvous::KeyValueStore::Actions& actions);
     void advance();
     void set_timer();
+    void log_states();  // at -vv, when they changed
+    // A line of ddrun's own, between whole lines of the workers.
+    void say(const std::string& words);
 
     // One action, one call.
     void act(const Say& action);
@@ -146,6 +147,7 @@ class AgentRunner {
     bool keeper_was_stopped_ = false;
     bool keeper_lost_ = false;
     std::string state_ = "starting";  // for the status file
+    std::string logged_states_;
     std::optional<Finish> finish_;
     TimePoint finished_at_{};
     bool concluded_ = false;  // the summary is said

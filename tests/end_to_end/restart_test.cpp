@@ -29,6 +29,12 @@ TEST_CASE("RST-1: max-restarts is exactly that many restarts, each shown") {
     CHECK(end.left_nothing);
 }
 
+TEST_CASE("-vv says what agent and job are at, whenever that changes; -v does not") {
+    const std::string line = "debug decisions: agent: in round, round 2; group running";
+    CHECK(has(run(shell(1, "exit 1", {"--max-restarts=1", "-vv"}), 10s).errors, line));
+    CHECK_FALSE(has(run(shell(1, "exit 1", {"--max-restarts=1", "-v"}), 10s).errors, "decisions"));
+}
+
 TEST_CASE("RST-1: the restart count is the same on every rank") {
     const auto end = run(shell(4, "echo count $TORCHELASTIC_RESTART_COUNT of $TORCHELASTIC_MAX_RESTARTS; "
                                   "[ $TORCHELASTIC_RESTART_COUNT = 1 ] || { sleep 0.2; [ $RANK != 2 ] || exit 1; sleep 9; }",

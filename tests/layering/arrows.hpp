@@ -17,7 +17,7 @@ inline const std::vector<Folder>& folders() {
     static const std::vector<Folder> all = {
         {"rendezvous/protocol", true, {}, {}},
         {"rendezvous/core", true, {"rendezvous/protocol"}, {}},
-        {"rendezvous/platform", false, {"rendezvous/protocol"}, {"spdlog/", "fmt/"}},
+        {"rendezvous/platform", false, {"rendezvous/protocol"}, {}},
         {"launcher/core", true, {"rendezvous/protocol"}, {}},
         {"launcher/environment", true, {"launcher/core", "rendezvous/protocol"}, {}},
         {"launcher/config",
@@ -57,8 +57,6 @@ inline const std::vector<Folder>& folders() {
 inline const std::vector<std::string>& impure_headers() {
     static const std::vector<std::string> all = {
         "boost/",
-        "spdlog/",
-        "fmt/",
         "yaml-cpp/",
         "cuda",
         "nccl",
