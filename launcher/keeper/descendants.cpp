@@ -87,13 +87,12 @@ void signal_descendants(pid_t root, const std::vector<pid_t>& pids, int signal) 
     for (const pid_t pid : pids) signal_if_below(root, pid, signal);
 }
 
-bool end_all_descendants(pid_t spare, int patience_ms) {
+bool end_all_descendants(int patience_ms) {
     using Clock = std::chrono::steady_clock;
     const auto deadline = Clock::now() + std::chrono::milliseconds(patience_ms);
     for (;;) {
-        std::vector<pid_t> left = descendants_of(::getpid());
-        std::erase(left, spare);
-        if (left.empty() && (spare > 0 || !has_children())) return true;
+        const std::vector<pid_t> left = descendants_of(::getpid());
+        if (left.empty() && !has_children()) return true;
         signal_descendants(::getpid(), left, SIGKILL);
         if (reap_children(left)) continue;
         if (Clock::now() >= deadline) return false;

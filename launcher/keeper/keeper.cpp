@@ -69,7 +69,7 @@ int live(UniqueFd link, const WorkerDefaults& defaults, pid_t job_group) {
     KeeperLoop loop(std::move(link), spawning, defaults);
     const KeeperLoop::End end = loop.run();
     loop.let_go();
-    const bool gone = end_all_descendants(0, defaults.stuck_after_ms);
+    const bool gone = end_all_descendants(defaults.stuck_after_ms);
     if (end == KeeperLoop::End::agent_gone) remove_paths(loop.paths());
     return gone ? 0 : internal_error;
 }
@@ -90,7 +90,7 @@ int live(UniqueFd link, const WorkerDefaults& defaults, pid_t job_group) {
         status = live(std::move(link), defaults, job_group);
     } catch (const std::exception&) {
         // The closed link tells the agent; there is nobody else to tell.
-        (void)end_all_descendants(0, defaults.stuck_after_ms);
+        (void)end_all_descendants(defaults.stuck_after_ms);
     }
     ::_exit(status);
 }

@@ -25,9 +25,8 @@ struct WorkerDefaults {
 // subreaper. Throws std::system_error naming the call.
 [[nodiscard]] KeeperProcess start_keeper(const WorkerDefaults& defaults);
 
-// Kills and reaps every descendant of the calling process but `spare` (0: none), in any session;
-// returns false when some are still there after `patience_ms`. Used by the keeper, and by the agent
-// when the keeper died.
-[[nodiscard]] bool end_all_descendants(pid_t spare, int patience_ms);
+// Kills and reaps every descendant of the calling process, in any session; returns false when some
+// are still there after `patience_ms`. Used by the keeper, and by the agent when the keeper died.
+[[nodiscard]] bool end_all_descendants(int patience_ms);
 
 }  // namespace ddrun::launcher::keeper

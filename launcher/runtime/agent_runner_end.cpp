@@ -125,10 +125,8 @@ TimePoint AgentRunner::time_of_cause() const {
 }
 
 std::string AgentRunner::log_path_of_cause() const {
-    WorkerPlan worker;
-    worker.rank = finish_->cause->failure.rank;
-    worker.local_rank = finish_->cause->failure.local_rank;
-    const std::string file = logs_.file_of(worker);
+    const rendezvous::WorkerFailure& failure = finish_->cause->failure;
+    const std::string file = logs_.file_of(failure.rank, failure.local_rank);
     return file.empty() ? logs_.directory() : file;
 }
 

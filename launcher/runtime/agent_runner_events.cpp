@@ -66,7 +66,7 @@ void AgentRunner::keeper_gone() {
         return stop_when_all_gone();
     }
     // Workers have the keeper's end as their death signal; what they started is ours to end.
-    const bool all_gone = keeper::end_all_descendants(0, descendants_patience_ms);
+    const bool all_gone = keeper::end_all_descendants(descendants_patience_ms);
     output_.all_ended();
     std::string words = "the keeper (pid " + std::to_string(keeper_.pid()) + ") ended unexpectedly";
     if (keeper_status_) {

@@ -133,9 +133,10 @@ std::string RunLogs::file_name(int rank, Streams stream) const {
 StreamPlan RunLogs::plan_stream(const WorkerPlan& worker, Streams stream, int restart_count) const {
     StreamPlan plan;
     plan.to_console = shows(worker, stream);
+    const PrefixValues values{worker.rank, worker.local_rank, restart_count,
+                              node_name_,  spec_.role,        node_name_};
     plan.prefix = render_line_prefix(
-        spec_, {worker.rank, worker.local_rank, restart_count, node_name_, spec_.role, node_name_},
-        colour_wanted(stream == Streams::out ? STDOUT_FILENO : STDERR_FILENO));
+        spec_, values, colour_wanted(stream == Streams::out ? STDOUT_FILENO : STDERR_FILENO));
     if (!keeps_file(worker.local_rank, stream)) {
         return plan;
     }
@@ -145,14 +146,15 @@ StreamPlan RunLogs::plan_stream(const WorkerPlan& worker, Streams stream, int re
     if (!plan.duplicate_filters.empty()) {
         plan.duplicate_file =
             attempt_directory_ + (out ? "/filtered_stdout.log" : "/filtered_stderr.log");
+        plan.duplicate_prefix = render_line_prefix(spec_, values, false);
     }
     return plan;
 }
 
-std::string RunLogs::file_of(const WorkerPlan& worker) const {
+std::string RunLogs::file_of(int rank, int local_rank) const {
     for (const Streams stream : {Streams::err, Streams::out}) {
-        if (keeps_file(worker.local_rank, stream)) {
-            return file_name(worker.rank, stream);
+        if (keeps_file(local_rank, stream)) {
+            return file_name(rank, stream);
         }
     }
     return {};

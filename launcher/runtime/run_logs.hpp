@@ -33,7 +33,7 @@ class RunLogs {
     // Nobody named the directory, so somebody must say where it is.
     [[nodiscard]] bool is_temporary() const { return !spec_.log_dir && !run_directory_.empty(); }
     // Where `rank`'s stderr (stdout when only that is kept) is; empty: it has no file.
-    [[nodiscard]] std::string file_of(const WorkerPlan& worker) const;
+    [[nodiscard]] std::string file_of(int rank, int local_rank) const;
 
   private:
     [[nodiscard]] bool keeps_file(int local_rank, Streams stream) const;

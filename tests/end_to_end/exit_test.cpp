@@ -10,20 +10,8 @@
 
 using namespace ddrun::test;
 
-namespace {
-
-std::vector<std::string> shell(int workers, const std::string& script,
-                               std::vector<std::string> flags = {}) {
-    flags.push_back("--nproc-per-node=" + std::to_string(workers));
-    for (const char* word : {"sh", "-c"}) flags.emplace_back(word);
-    flags.push_back(script);
-    return flags;
-}
-
-}  // namespace
-
 TEST_CASE("OK: every worker exited 0, so ddrun exits 0 and says nothing") {
-    const auto end = run_ddrun(shell(4, "exit 0"));
+    const auto end = run(shell(4, "exit 0"));
     CHECK(end.code == 0);
     CHECK(end.output.empty());
     CHECK(end.errors.empty());
@@ -34,7 +22,7 @@ TEST_CASE("EXIT-1: ddrun ends with the code of the worker that failed") {
     for (const int code : {1, 2, 3, 15, 42, 70, 126, 255}) {
         CAPTURE(code);
         const auto end =
-            run_ddrun(shell(3, "[ $RANK = 1 ] && exit " + std::to_string(code) + "; sleep 99"), 10s);
+            run(shell(3, "[ $RANK = 1 ] && exit " + std::to_string(code) + "; sleep 99"), 10s);
         CHECK(end.code == code);
         CHECK(has(end.errors, "exit code " + std::to_string(code)));
         CHECK(has(end.errors, "rank 1"));
@@ -43,38 +31,38 @@ TEST_CASE("EXIT-1: ddrun ends with the code of the worker that failed") {
 }
 
 TEST_CASE("EXIT-1: a failure after another rank's exit 0 is still a failure") {
-    const auto end = run_ddrun(
+    const auto end = run(
         shell(2, "[ $RANK = 0 ] && exit 0; sleep 0.3; exit 5"), 10s);
     CHECK(end.code == 5);
 }
 
 TEST_CASE("EXIT-1: a failure in the last restart counts, not an earlier one") {
-    const auto end = run_ddrun(
+    const auto end = run(
         shell(2, "[ $RANK = 1 ] && exit $((40 + TORCHELASTIC_RESTART_COUNT)); sleep 99",
               {"--max-restarts=1"}), 10s);
     CHECK(end.code == 41);
 }
 
 TEST_CASE("a worker killed by a signal gives 128 + the signal, and exit 15 is not SIGTERM") {
-    const auto segv = run_ddrun(shell(2, "[ $RANK = 1 ] && kill -SEGV $$; sleep 99"), 10s);
+    const auto segv = run(shell(2, "[ $RANK = 1 ] && kill -SEGV $$; sleep 99"), 10s);
     CHECK(segv.code == 128 + SIGSEGV);
     CHECK(has(segv.errors, "SIGSEGV"));
-    const auto fifteen = run_ddrun(shell(2, "[ $RANK = 1 ] && exit 15; sleep 99"), 10s);
+    const auto fifteen = run(shell(2, "[ $RANK = 1 ] && exit 15; sleep 99"), 10s);
     CHECK(fifteen.code == 15);
     CHECK_FALSE(has(fifteen.errors, "killed by SIGTERM"));
-    const auto term = run_ddrun(shell(2, "[ $RANK = 1 ] && kill -TERM $$; sleep 99"), 10s);
+    const auto term = run(shell(2, "[ $RANK = 1 ] && kill -TERM $$; sleep 99"), 10s);
     CHECK(term.code == 128 + SIGTERM);
 }
 
 TEST_CASE("EXIT-2: SIGBUS is named and /dev/shm is looked at") {
-    const auto end = run_ddrun(shell(2, "[ $RANK = 1 ] && kill -BUS $$; sleep 99"), 10s);
+    const auto end = run(shell(2, "[ $RANK = 1 ] && kill -BUS $$; sleep 99"), 10s);
     CHECK(end.code == 135);
     CHECK(has(end.errors, "SIGBUS"));
     CHECK(has(end.errors, "/dev/shm"));
 }
 
 TEST_CASE("EXIT-3: a SIGKILL from outside is told apart from ddrun's own") {
-    const auto end = run_ddrun(shell(2, "[ $RANK = 1 ] && kill -9 $$; sleep 99"), 10s);
+    const auto end = run(shell(2, "[ $RANK = 1 ] && kill -9 $$; sleep 99"), 10s);
     CHECK(end.code == 137);
     CHECK(has(end.errors, "SIGKILL"));
     CHECK(has(end.errors, "not sent by ddrun"));
@@ -84,7 +72,7 @@ TEST_CASE("EXIT-3: a SIGKILL from outside is told apart from ddrun's own") {
 TEST_CASE("EXIT-5: the rank that failed first is the cause, with its words; the others are collateral") {
     TemporaryDirectory directory;
     const auto flag = directory.file("failed");
-    const auto end = run_ddrun(
+    const auto end = run(
         shell(8, "if [ $RANK = 5 ]; then echo DISK GONE >&2; touch " + flag + "; exit 3; fi; "
                  "while [ ! -e " + flag + " ]; do sleep 0.01; done; sleep 0.02; "
                  "echo connection reset >&2; exit 1"), 10s);
@@ -96,7 +84,7 @@ TEST_CASE("EXIT-5: the rank that failed first is the cause, with its words; the 
 }
 
 TEST_CASE("EXIT-5: workers that ddrun stopped are not listed as failures") {
-    const auto end = run_ddrun(shell(4, "[ $RANK = 2 ] && exit 7; sleep 99"), 10s);
+    const auto end = run(shell(4, "[ $RANK = 2 ] && exit 7; sleep 99"), 10s);
     CHECK(end.code == 7);
     CHECK(has(end.errors, "stopped by ddrun"));
     CHECK(count_of(end.errors, "exit code 7") >= 1);
@@ -105,8 +93,8 @@ TEST_CASE("EXIT-5: workers that ddrun stopped are not listed as failures") {
 TEST_CASE("EXIT-6: told to stop by TERM is 143, whatever the workers answer") {
     for (const char* answer : {"exit 0", "exit 1"}) {
         CAPTURE(answer);
-        Program job(ddrun_with(shell(2, std::string("trap '") + answer + "' TERM; echo ready; sleep 99 & wait",
-                                {"--max-restarts=3"})));
+        Program job(shell(2, std::string("trap '") + answer + "' TERM; echo ready; sleep 99 & wait",
+                                {"--max-restarts=3"}));
         REQUIRE(job.wait_until([&] { return count_of(job.output(), "ready") == 2; }, 10s));
         job.send_signal(SIGTERM);
         CHECK(job.wait(10s) == 143);
@@ -120,7 +108,7 @@ TEST_CASE("EXIT-6: told to stop by TERM is 143, whatever the workers answer") {
 TEST_CASE("EXIT-6: INT, HUP and QUIT give 130, 129 and 131") {
     for (const int signal : {SIGINT, SIGHUP, SIGQUIT}) {
         CAPTURE(signal);
-        Program job(ddrun_with(shell(2, "echo ready; exec sleep 99")));
+        Program job(shell(2, "echo ready; exec sleep 99"));
         REQUIRE(job.wait_until([&] { return count_of(job.output(), "ready") == 2; }, 10s));
         job.send_signal(signal);
         CHECK(job.wait(10s) == 128 + signal);
@@ -184,7 +172,7 @@ TEST_CASE("EXIT-8: a deleted working directory ends in words, not in a hang") {
 }
 
 TEST_CASE("the summary names code, rank, local rank and pid, and keeps the last lines of stderr") {
-    const auto end = run_ddrun(
+    const auto end = run(
         shell(2, "[ $RANK = 1 ] || sleep 99; i=0; while [ $i -lt 30 ]; do echo line $i >&2; i=$((i+1)); done; exit 9"),
         10s);
     CHECK(end.code == 9);

@@ -17,13 +17,6 @@ using namespace ddrun::test;
 
 namespace {
 
-Invocation shell(int workers, const std::string& script, std::vector<std::string> flags = {}) {
-    flags.push_back("--nproc-per-node=" + std::to_string(workers));
-    for (const char* word : {"sh", "-c"}) flags.emplace_back(word);
-    flags.push_back(script);
-    return ddrun_with(std::move(flags));
-}
-
 bool all_say(Program& job, const std::string& word, std::size_t workers) {
     return job.wait_until([&] { return count_of(job.output(), word) >= workers; }, 10s);
 }

@@ -19,13 +19,6 @@ using namespace ddrun::test;
 
 namespace {
 
-Invocation shell(int workers, const std::string& script, std::vector<std::string> flags = {}) {
-    flags.push_back("--nproc-per-node=" + std::to_string(workers));
-    for (const char* word : {"sh", "-c"}) flags.emplace_back(word);
-    flags.push_back(script);
-    return ddrun_with(std::move(flags));
-}
-
 // All files under `top` whose name is `name`.
 std::vector<std::string> files_named(const std::string& top, const std::string& name) {
     std::vector<std::string> found;
@@ -121,6 +114,18 @@ TEST_CASE("LOG-6: -r 10:1 with two digits redirects that rank only") {
     CHECK(has(end.output, "out 11"));
     REQUIRE(files_named(directory.path(), "stdout.log").size() == 1);
     CHECK(read_file(files_named(directory.path(), "stdout.log")[0]) == "out 10\n");
+}
+
+TEST_CASE("lines that hold a filter's text also go to one file of all ranks, each with its prefix") {
+    TemporaryDirectory directory;
+    const auto end = run(shell(3, "echo loss $RANK; echo other", {"--log-dir=" + directory.path(), "--duplicate-stdout-filters=loss"}), 10s);
+    CHECK(end.code == 0);
+    const auto files = files_named(directory.path(), "filtered_stdout.log");
+    REQUIRE(files.size() == 1);
+    const auto text = read_file(files[0]);
+    CHECK(lines_of(text).size() == 3);
+    for (int rank = 0; rank < 3; ++rank)
+        CHECK(has(text, "[" + std::to_string(rank) + "] loss " + std::to_string(rank) + "\n"));
 }
 
 TEST_CASE("a filter hides ranks from the console but not the tail of the culprit") {

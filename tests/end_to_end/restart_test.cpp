@@ -8,17 +8,6 @@
 
 using namespace ddrun::test;
 
-namespace {
-
-Invocation shell(int workers, const std::string& script, std::vector<std::string> flags = {}) {
-    flags.push_back("--nproc-per-node=" + std::to_string(workers));
-    for (const char* word : {"sh", "-c"}) flags.emplace_back(word);
-    flags.push_back(script);
-    return ddrun_with(std::move(flags));
-}
-
-}  // namespace
-
 TEST_CASE("RST-1: max-restarts is exactly that many restarts, each shown") {
     const auto end = run(shell(2, "[ $RANK = 0 ] && echo attempt $TORCHELASTIC_RESTART_COUNT && exit 1; sleep 9",
                                {"--max-restarts=2", "--restart-backoff=0"}), 20s);

@@ -240,6 +240,13 @@ Invocation ddrun_with(std::vector<std::string> arguments) {
     return invocation;
 }
 
+Invocation shell(int workers, const std::string& script, std::vector<std::string> flags) {
+    flags.push_back("--nproc-per-node=" + std::to_string(workers));
+    for (const char* word : {"sh", "-c"}) flags.emplace_back(word);
+    flags.push_back(script);
+    return ddrun_with(std::move(flags));
+}
+
 Finished run_ddrun(std::vector<std::string> arguments, Milliseconds limit) {
     return run(ddrun_with(std::move(arguments)), limit);
 }

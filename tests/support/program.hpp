@@ -84,6 +84,9 @@ Finished run(Invocation invocation, Milliseconds limit = 30s);
 [[nodiscard]] std::string ddrun_path();
 Finished run_ddrun(std::vector<std::string> arguments, Milliseconds limit = 30s);
 [[nodiscard]] Invocation ddrun_with(std::vector<std::string> arguments);
+// Workers that run a shell script.
+[[nodiscard]] Invocation shell(int workers, const std::string& script,
+                               std::vector<std::string> flags = {});
 
 // A private directory that goes away with the object.
 class TemporaryDirectory {

@@ -19,7 +19,7 @@ struct StreamPlan {
     std::string duplicate_file;  // lines that contain one of `duplicate_filters` also go here,
                                  // whole; several streams may name the same file
     std::vector<std::string> duplicate_filters;
-    std::string duplicate_prefix;  // before each line there; empty: none
+    std::string duplicate_prefix;  // before each line there, rendered; empty: none
 };
 
 struct WorkerStreams {

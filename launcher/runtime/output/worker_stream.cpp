@@ -18,6 +18,11 @@ constexpr std::size_t grown_pipe = 256u << 10;
 constexpr int full_reads_before_growth = 4;
 constexpr std::size_t time_size = 24;  // what ${time} may add to a prefix
 
+std::string_view text_of(LinePrefix& prefix) {
+    return prefix.at(prefix.has_time() ? std::chrono::system_clock::now()
+                                       : std::chrono::system_clock::time_point{});
+}
+
 }  // namespace
 
 WorkerStream::WorkerStream(StreamPlan plan, Sinks sinks, Console::Owner owner,
@@ -53,7 +58,7 @@ void WorkerStream::close(TimePoint now) {
     if (!pipe_) return;
     pipe_.reset();
     if (!needs_lines()) return;
-    const std::string_view prefix = prefix_now();
+    const std::string_view prefix = text_of(prefix_);
     cutter_.flush([&](std::string_view unit, LineEnd end) { emit(unit, end, prefix); });
     write_duplicates(now);
     if (console_) console_->settle(owner_);
@@ -78,7 +83,7 @@ void WorkerStream::pass_on(std::string_view bytes, TimePoint now) {
     if (keeps_tail_) tail_.add(bytes);
     if (sinks_.file) sinks_.file->write(bytes, now);
     if (!needs_lines()) return;
-    const std::string_view prefix = prefix_now();
+    const std::string_view prefix = text_of(prefix_);
     cutter_.feed(bytes, [&](std::string_view unit, LineEnd end) { emit(unit, end, prefix); });
     if (console_ && cutter_.unfinished_is_progress())
         console_->preview(owner_, prefix, cutter_.unfinished());
@@ -114,17 +119,12 @@ void WorkerStream::collect_duplicate(std::string_view unit, LineEnd end) {
         return unit.find(filter) != unit.npos;
     };
     if (std::none_of(filters_.begin(), filters_.end(), matches)) return;
-    duplicated_.append(duplicate_prefix_).append(unit);
+    duplicated_.append(text_of(duplicate_prefix_)).append(unit);
     if (end != LineEnd::newline) duplicated_ += '\n';
 }
 
 bool WorkerStream::needs_lines() const {
     return sinks_.duplicates || (console_ && !console_->off());
-}
-
-std::string_view WorkerStream::prefix_now() {
-    return prefix_.at(prefix_.has_time() ? std::chrono::system_clock::now()
-                                         : std::chrono::system_clock::time_point{});
 }
 
 void WorkerStream::consider_growth(std::size_t got, PipeGrowth& growth) {

@@ -68,7 +68,6 @@ class WorkerStream {
     void collect_duplicate(std::string_view unit, LineEnd end);
     void write_duplicates(TimePoint now);
     [[nodiscard]] bool needs_lines() const;
-    [[nodiscard]] std::string_view prefix_now();
     void consider_growth(std::size_t got, PipeGrowth& growth);
 
     UniqueFd pipe_;
@@ -77,7 +76,7 @@ class WorkerStream {
     Console::Owner owner_;
     LinePrefix prefix_;
     std::vector<std::string> filters_;
-    std::string duplicate_prefix_;
+    LinePrefix duplicate_prefix_;
     std::string duplicated_;  // matching lines of this read
     LineCutter cutter_;
     TailBuffer tail_;

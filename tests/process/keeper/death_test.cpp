@@ -189,7 +189,7 @@ TEST_CASE("kill -9 of the keeper: workers die at once, the agent ends what they 
             ::usleep(static_cast<useconds_t>(microseconds(random)));
             ::kill(agent.keeper(), SIGKILL);
             CHECK(agent.keeper_gone());
-            CHECK(end_all_descendants(0, 5000));
+            CHECK(end_all_descendants(5000));
         }
         INFO("attempt " << attempt);
         CHECK(living_with_mark(mark).empty());
