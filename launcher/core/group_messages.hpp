@@ -156,7 +156,10 @@ struct Note {
     bool warning = false;
 };
 
-// --- actions for the Agent, which never pass on to the shell ------------------------------------
+using GroupAction = std::variant<StartWorkers, SignalWorkers, TellWorkersToStop, TellWorkersAborted,
+                                 KillTrees, CleanUpAfter, InspectWorker, SuspendWorkers, Note>;
+
+// --- news for the Agent, which keeps them to itself ---------------------------------------------
 
 // The round cannot go on; at most once a round. StopGroup follows.
 struct GroupFailed {
@@ -176,11 +179,12 @@ struct StepReached {
 // Every worker exited 0; comes right before GroupGone.
 struct GroupSucceeded {};
 
-// Nothing of the round is left; exactly once, the last action.
+// Nothing of the round is left; exactly once, the last of all.
 struct GroupGone {};
 
-using GroupAction = std::variant<StartWorkers, SignalWorkers, TellWorkersToStop, TellWorkersAborted,
-                                 KillTrees, CleanUpAfter, InspectWorker, Note, GroupFailed,
-                                 GroupSucceeded, GroupGone, StepReached, SuspendWorkers, NodeUnfit>;
+// All that a WorkerGroup says: actions and news.
+using GroupOutput = std::variant<StartWorkers, SignalWorkers, TellWorkersToStop, TellWorkersAborted,
+                                 KillTrees, CleanUpAfter, InspectWorker, SuspendWorkers, Note,
+                                 GroupFailed, NodeUnfit, StepReached, GroupSucceeded, GroupGone>;
 
 }  // namespace ddrun::launcher

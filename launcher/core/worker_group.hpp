@@ -69,7 +69,7 @@ struct WorkerRecord {
 //   gone        GroupGone was said: nothing, every event is ignored
 class WorkerGroup {
   public:
-    using Actions = std::vector<GroupAction>;
+    using Actions = std::vector<GroupOutput>;
 
     explicit WorkerGroup(GroupRules rules);
 

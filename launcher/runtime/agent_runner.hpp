@@ -94,12 +94,6 @@ class AgentRunner {
     void act(const InspectWorker& action);
     void act(const Note& action);
     void act(const SuspendWorkers& action);
-    // The agent keeps these to itself.
-    void act(const GroupFailed&) {}
-    void act(const GroupSucceeded&) {}
-    void act(const GroupGone&) {}
-    void act(const StepReached&) {}
-    void act(const NodeUnfit&) {}
 
     [[nodiscard]] std::optional<KeeperLink::Frame> spawn_frame(int round, int local_rank);
     void start_failed(int local_rank, const std::string& stage, int error_number);

@@ -57,10 +57,6 @@ class Node {
     void act(const launcher::InspectWorker& action);
     void act(const launcher::SuspendWorkers& action);
     void act(const launcher::Note& action);
-    template <typename ForTheAgentOnly>
-    void act(const ForTheAgentOnly&) {
-        throw Broken("the agent passed on an action that is its own");
-    }
 
     int number_;
     Timeline& timeline_;

@@ -18,7 +18,8 @@ class FakeNode {
     FakeNode(testing::Dice& dice, int size) : dice_(dice), size_(size) {}
 
     // Performs one action of the group; what it causes happens later.
-    void act(const GroupAction& action, TimePoint now) {
+    template <class Action>
+    void act(const Action& action, TimePoint now) {
         if (std::holds_alternative<StartWorkers>(action)) start(now);
         if (const auto* signal = std::get_if<SignalWorkers>(&action)) deliver(*signal, now);
         if (std::holds_alternative<KillTrees>(action)) kill(now);

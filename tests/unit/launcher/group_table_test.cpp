@@ -80,7 +80,7 @@ const std::vector<Event>& events() {
     return rows;
 }
 
-std::string name_of(const GroupAction& action) {
+std::string name_of(const GroupOutput& action) {
     struct Names {
         std::string operator()(const StartWorkers&) { return "StartWorkers"; }
         std::string operator()(const SignalWorkers&) { return "signal"; }
