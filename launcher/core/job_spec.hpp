@@ -17,7 +17,7 @@ enum class ProgramKind {
     automatic,  // *.py under the active Python with -u; anything else is executed
     execute,    // --no-python: executed as it is, also when it ends in .py
     module,     // -m: python -u -m NAME
-    script,     // --run-path: python -u PATH, whatever its name (a folder or archive with __main__.py too)
+    script,     // --run-path: python -u PATH, whatever its name; also a folder with __main__.py
 };
 
 // --nproc-per-node
@@ -52,10 +52,12 @@ struct RankSet {
 };
 
 enum class NumaBinding { off, node, socket, exclusive, core_complex };
-enum class GpuBinding { none, per_rank };  // per_rank: CUDA_VISIBLE_DEVICES has one entry, LOCAL_RANK keeps its value
+// per_rank: CUDA_VISIBLE_DEVICES has one entry, LOCAL_RANK keeps its value.
+enum class GpuBinding { none, per_rank };
 
-struct PrefixCommand {  // --prefix-command RANKS:CMD: CMD's words go before the program of these global ranks;
-                        // for a rank that several entries name the last one counts
+// --prefix-command RANKS:CMD: CMD's words go before the program of these global ranks; for a rank
+// that several entries name the last one counts.
+struct PrefixCommand {
     RankSet ranks;
     std::vector<std::string> words;
     bool operator==(const PrefixCommand&) const = default;
@@ -67,58 +69,69 @@ struct JobSpec {
     std::vector<std::string> arguments;
     ProgramKind kind = ProgramKind::automatic;
 
-    // Size.
+    // --- size
     SlotRequest slots;
     int min_nodes = 1;
     int max_nodes = 1;
     std::optional<int> node_rank;
 
-    // Identity and addresses. One node binds loopback only.
-    std::string job_id = "none";          // empty (--standalone without an id): the incarnation serves
+    // --- identity and addresses; one node binds loopback only
+    std::string job_id = "none";  // empty (--standalone without an id): the incarnation serves
     std::string role = "default";
-    std::string endpoint;                 // host[:port]; empty on one node
+    std::string endpoint;  // host[:port]; empty on one node
     std::optional<std::string> master_addr;
-    std::optional<int> master_port;       // taken by somebody else: 71; absent: a free one
+    std::optional<int> master_port;  // taken by somebody else: 71; absent: a free one
 
-    // Failure.
-    int max_restarts = 0;                 // restarts of the whole group, job-wide
-    std::vector<int> no_restart_on;       // exit codes that end the job at once
-    int crash_loop = 0;                   // stop after K identical failures within minimum uptime; 0: off
-    Duration restart_backoff = std::chrono::seconds(1);   // second restart waits this, then doubling to 30 s; 0: never wait
-    Duration shutdown_timeout = std::chrono::seconds(30); // from the first stop signal to SIGKILL, all workers together
-    std::optional<Duration> hang_timeout;        // no progress and no output for so long: 124. Off
-    std::optional<Duration> early_exit_timeout;  // others may run on so long after the first exit 0: 124. Off
-    std::vector<int> stop_signals = {15, 2, 1, 3};  // TERM INT HUP QUIT: stop the job, 128 + s
+    // --- failure
+    int max_restarts = 0;            // restarts of the whole group, job-wide
+    std::vector<int> no_restart_on;  // exit codes that end the job at once
+    int crash_loop = 0;              // stop after K identical quick failures; 0: off
+    // The second restart waits this, then doubling to 30 s; 0: never wait.
+    Duration restart_backoff = std::chrono::seconds(1);
+    // From the first stop signal to SIGKILL, all workers together.
+    Duration shutdown_timeout = std::chrono::seconds(30);
+    // No progress and no output for so long: 124.
+    std::optional<Duration> hang_timeout;
+    // Others may run on so long after the first exit 0: 124.
+    std::optional<Duration> early_exit_timeout;
+    // TERM INT HUP QUIT: stop the job, 128 + s.
+    std::vector<int> stop_signals = {15, 2, 1, 3};
 
-    // Environment and devices.
+    // --- environment and devices
     std::vector<std::pair<std::string, std::string>> extra_env;  // --env K=V, in order
-    std::optional<std::string> gpus;      // --gpus: CUDA_VISIBLE_DEVICES for the job, verbatim
+    std::optional<std::string> gpus;  // --gpus: CUDA_VISIBLE_DEVICES for the job, verbatim
     GpuBinding gpu_binding = GpuBinding::none;
-    bool virtual_local_rank = false;      // every worker has LOCAL_RANK=0 and one entry in CUDA_VISIBLE_DEVICES
-    bool require_gpus = false;            // more workers than visible GPUs is a usage error, not a warning
+    // Every worker has LOCAL_RANK=0 and one entry in CUDA_VISIBLE_DEVICES.
+    bool virtual_local_rank = false;
+    bool require_gpus = false;  // more workers than visible GPUs is a usage error, not a warning
     NumaBinding numa_binding = NumaBinding::off;
-    bool strict_binding = false;          // a refused binding is an error (71), not a warning
+    bool strict_binding = false;  // a refused binding is an error (71), not a warning
     std::vector<PrefixCommand> prefix_commands;
-    std::optional<int> stdin_rank;        // this rank gets ddrun's stdin (the terminal); others /dev/null
-    std::optional<std::string> local_rank_flag;  // pass e.g. "--local-rank" + "=N" as the first argument; off. --local-rank-flag
+    std::optional<int> stdin_rank;  // gets ddrun's stdin (the terminal); others /dev/null
+    // "--local-rank": workers' first argument is "--local-rank=N".
+    std::optional<std::string> local_rank_flag;
 
-    // Output.
-    std::optional<std::string> log_dir;   // explicit: must be usable. Absent: files only when `redirects` asks, then a private temporary directory
-    StreamMap redirects;                  // to files only, not to the console
-    StreamMap tee;                        // to files and to the console
-    RankSet local_ranks_filter;           // console shows only these local ranks
-    RankSet ranks_filter;                 // console shows only these global ranks
-    std::optional<std::string> line_prefix;  // template; absent: "[${rank}] ", or "[${node}:${rank}] " for several nodes; empty (none): off
+    // --- output
+    // Given: must be usable. Absent: files only when `redirects` or `tee` asks, then in a private
+    // temporary directory.
+    std::optional<std::string> log_dir;
+    StreamMap redirects;         // to files only, not to the console
+    StreamMap tee;               // to files and to the console
+    RankSet local_ranks_filter;  // console shows only these local ranks
+    RankSet ranks_filter;        // console shows only these global ranks
+    // Template; absent: "[${rank}] ", for several nodes "[${node}:${rank}] "; empty: no prefix.
+    std::optional<std::string> line_prefix;
     std::vector<std::string> duplicate_stdout_filters;
     std::vector<std::string> duplicate_stderr_filters;
-    bool log_strict = false;              // a log file that cannot be written fails the job (71)
+    bool log_strict = false;                 // a log file that cannot be written fails the job (71)
     std::optional<std::string> status_file;  // JSON, rewritten atomically at each change of state
 
-    int verbosity = 0;                    // -v; -1 with --quiet
+    int verbosity = 0;  // -v; -1 with --quiet
     bool operator==(const JobSpec&) const = default;
 };
 
-// What `kind` comes to for this program: execute, module or script. All but execute run under Python.
+// What `kind` comes to for this program: execute, module or script; all but execute run under
+// Python.
 [[nodiscard]] ProgramKind decided_kind(const JobSpec& spec);
 
 }  // namespace ddrun::launcher

@@ -28,7 +28,7 @@ namespace ddrun::launcher {
 
 // The control thread: turns what happens into events, gives them to the cores (agent, coordinator,
 // the round's store), performs each of their actions with one call, and owns the one timer that
-// says when to ask them again. Decides nothing; the only place of the launcher that reads a clock.
+// says when to ask them again. Decides nothing about the job; the one reader of its clock.
 class AgentRunner {
   public:
     AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,

@@ -32,18 +32,24 @@ int main(int argc, char** argv) {
     std::vector<Contestant> contestants = {
         {"bare fork + exec + wait loop", [=] { return bare_loop(workers); }},
         {"ddrun --nproc-per-node=" + n,
-         [=] { return wall_time({DDRUN_BINARY, "--nproc-per-node=" + n, "/bin/true"}); }},
+         [=] {
+             return wall_time({DDRUN_BINARY, "--nproc-per-node=" + n, "/bin/true"});
+         }},
         {"MPICH mpiexec -launcher fork",
-         [=] { return wall_time({"mpiexec.hydra", "-launcher", "fork", "-n", n, "/bin/true"}); }},
+         [=] {
+             return wall_time({"mpiexec.hydra", "-launcher", "fork", "-n", n, "/bin/true"});
+         }},
         {"Open MPI mpirun",
          [=] {
-             return wall_time({"mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-n", n, "/bin/true"});
+             return wall_time({"mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-n", n,
+                               "/bin/true"});
          },
          4},
         {"torchrun (Debian's PyTorch, interval 0.1 s)",
          [=] {
-             return wall_time({"/usr/bin/python3", DDRUN_SOURCE_DIR "/tests/bench/torchrun.py", "--standalone",
-                               "--monitor_interval=0.1", "--nproc_per_node=" + n, "--no_python", "/bin/true"});
+             return wall_time({"/usr/bin/python3", DDRUN_SOURCE_DIR "/tests/bench/torchrun.py",
+                               "--standalone", "--monitor_interval=0.1", "--nproc_per_node=" + n,
+                               "--no_python", "/bin/true"});
          },
          20},
     };

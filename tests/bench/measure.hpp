@@ -55,17 +55,19 @@ inline void print_ratios(const std::vector<Contestant>& contestants) {
             continue;
         }
         const double value = median(contestant.seconds);
-        std::printf("%-44s %7.2f ms %12.2f %8zu\n", contestant.name.c_str(), value * 1e3, value / base,
-                    contestant.seconds.size());
+        std::printf("%-44s %7.2f ms %12.2f %8zu\n", contestant.name.c_str(), value * 1e3,
+                    value / base, contestant.seconds.size());
     }
 }
 
-inline pid_t start(const std::vector<std::string>& argv, posix_spawn_file_actions_t* actions = nullptr) {
+inline pid_t start(const std::vector<std::string>& argv,
+                   posix_spawn_file_actions_t* actions = nullptr) {
     std::vector<char*> pointers;
     for (const auto& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
     pointers.push_back(nullptr);
     pid_t pid = -1;
-    return posix_spawnp(&pid, pointers[0], actions, nullptr, pointers.data(), environ) == 0 ? pid : -1;
+    return posix_spawnp(&pid, pointers[0], actions, nullptr, pointers.data(), environ) == 0 ? pid
+                                                                                            : -1;
 }
 
 // Wall time of a command whose output goes to /dev/null; negative when it cannot be run.

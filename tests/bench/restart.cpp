@@ -1,8 +1,8 @@
-// SIGKILL of one of N workers until the first instruction of all the new ones, under ddrun and torchrun.
-// usage: bench_restart [workers=8] [kills=20]
+// SIGKILL of one of N workers until the first instruction of all the new ones, under ddrun and
+// torchrun. usage: bench_restart [workers=8] [kills=20]
 //
-// Each worker writes "<attempt> <rank> <pid> <CLOCK_MONOTONIC ns>" to a pipe that this program reads;
-// it is its own worker program (--worker), so the first instruction is really the first.
+// Each worker writes "<attempt> <rank> <pid> <CLOCK_MONOTONIC ns>" to a pipe that this program
+// reads; it is its own worker program (--worker), so the first instruction is really the first.
 #include "tests/bench/measure.hpp"
 
 #include <fcntl.h>
@@ -29,8 +29,9 @@ long long monotonic_ns() {
 int worker(const char* fifo) {
     const long long now = monotonic_ns();
     char line[128];
-    const int length = std::snprintf(line, sizeof line, "%s %s %d %lld\n", std::getenv("TORCHELASTIC_RESTART_COUNT"),
-                                     std::getenv("RANK"), getpid(), now);
+    const int length = std::snprintf(line, sizeof line, "%s %s %d %lld\n",
+                                     std::getenv("TORCHELASTIC_RESTART_COUNT"), std::getenv("RANK"),
+                                     getpid(), now);
     const int fd = open(fifo, O_WRONLY | O_CLOEXEC);
     if (write(fd, line, static_cast<std::size_t>(length)) != length) return 1;
     for (;;) pause();
@@ -41,7 +42,8 @@ struct Round {
     long long last_start = 0;
 };
 
-// Lines of the pipe, each waited for at most 20 s: a contestant that does not start must not hang us.
+// Lines of the pipe, each waited for at most 20 s: a contestant that does not start must not hang
+// us.
 class Lines {
   public:
     explicit Lines(int fd) : fd_(fd) {}
@@ -76,14 +78,17 @@ bool read_round(Lines& lines, int attempt, int workers, Round& round) {
         int seen = 0, rank = 0, pid = 0;
         long long at = 0;
         if (!lines.next(line)) return false;
-        if (std::sscanf(line.c_str(), "%d %d %d %lld", &seen, &rank, &pid, &at) != 4 || seen != attempt) continue;
+        if (std::sscanf(line.c_str(), "%d %d %d %lld", &seen, &rank, &pid, &at) != 4 ||
+            seen != attempt)
+            continue;
         round.pids[rank] = pid;
         round.last_start = std::max(round.last_start, at);
     }
     return true;
 }
 
-std::vector<double> restarts(std::vector<std::string> command, const std::string& self, int workers, int kills) {
+std::vector<double> restarts(std::vector<std::string> command, const std::string& self, int workers,
+                             int kills) {
     char directory[] = "/tmp/ddrun-bench.XXXXXX";
     if (mkdtemp(directory) == nullptr) return {};
     const std::string fifo = std::string(directory) + "/fifo";
@@ -124,13 +129,16 @@ int main(int argc, char** argv) {
     const int kills = argc > 2 ? std::atoi(argv[2]) : 20;
     const std::string n = std::to_string(workers);
     const std::string self = argv[0];
-    std::vector<Contestant> contestants = {{"ddrun", nullptr}, {"torchrun (Debian's PyTorch, interval 0.1 s)", nullptr}};
-    contestants[0].seconds = restarts({DDRUN_BINARY, "--nproc-per-node=" + n, "--max-restarts=1000",
-                                       "--restart-backoff=0"}, self, workers, kills);
+    std::vector<Contestant> contestants = {
+        {"ddrun", nullptr}, {"torchrun (Debian's PyTorch, interval 0.1 s)", nullptr}};
+    contestants[0].seconds = restarts(
+        {DDRUN_BINARY, "--nproc-per-node=" + n, "--max-restarts=1000", "--restart-backoff=0"}, self,
+        workers, kills);
     if (access("/usr/lib/python3/dist-packages/torch/__init__.py", R_OK) == 0)
         contestants[1].seconds =
-            restarts({"/usr/bin/python3", DDRUN_SOURCE_DIR "/tests/bench/torchrun.py", "--standalone",
-                      "--monitor_interval=0.1", "--max_restarts=1000", "--nproc_per_node=" + n, "--no_python"},
+            restarts({"/usr/bin/python3", DDRUN_SOURCE_DIR "/tests/bench/torchrun.py",
+                      "--standalone", "--monitor_interval=0.1", "--max_restarts=1000",
+                      "--nproc_per_node=" + n, "--no_python"},
                      self, workers, std::min(kills, 6));
     std::printf("SIGKILL of one of %d workers -> first instruction of the last new one\n", workers);
     print_ratios(contestants);

@@ -46,14 +46,17 @@ Finished env_under(std::vector<std::string> flags, std::map<std::string, std::st
 }  // namespace
 
 TEST_CASE("ARG-1: everything after the program belongs to the program") {
-    const std::vector<std::string> arguments = {"--r=16", "--nnodes=9", "-t", "--log", "x", "--help", "--", "--version"};
+    const std::vector<std::string> arguments = {"--r=16", "--nnodes=9", "-t", "--log",
+                                                "x",      "--help",     "--", "--version"};
     const auto seen = arguments_seen(arguments);
     CHECK(has(seen, joined(arguments)));
 }
 
 TEST_CASE("ARG-1: no abbreviations; unknown flags get a suggestion") {
-    for (const auto& [flag, meant] : std::map<std::string, std::string>{
-             {"--nproc=4", "--nproc-per-node"}, {"--max-restart=1", "--max-restarts"}, {"--logdir=x", "--log-dir"}}) {
+    for (const auto& [flag, meant] :
+         std::map<std::string, std::string>{{"--nproc=4", "--nproc-per-node"},
+                                            {"--max-restart=1", "--max-restarts"},
+                                            {"--logdir=x", "--log-dir"}}) {
         CAPTURE(flag);
         const auto end = run_ddrun({flag, "true"}, 5s);
         CHECK(end.code == 2);
@@ -63,16 +66,20 @@ TEST_CASE("ARG-1: no abbreviations; unknown flags get a suggestion") {
 }
 
 TEST_CASE("ARG-2: odd arguments arrive byte for byte") {
-    const std::vector<std::string> arguments = {"", "a b", "I'm", "72\" tall", "x\ny", "*", "$HOME", "-4C",
-                                                "--p=a b", "\xff\xfe"};
+    const std::vector<std::string> arguments = {"",  "a b",   "I'm", "72\" tall", "x\ny",
+                                                "*", "$HOME", "-4C", "--p=a b",   "\xff\xfe"};
     CHECK(has(arguments_seen(arguments), joined(arguments)));
-    const auto long_one = run_ddrun({"sh", "-c", "echo ${#1}", "probe", std::string(100'000, 'z')}, 10s);
+    const auto long_one =
+        run_ddrun({"sh", "-c", "echo ${#1}", "probe", std::string(100'000, 'z')}, 10s);
     CHECK(has(long_one.output, "100000\n"));
 }
 
 TEST_CASE("ARG-5: inherited RANK, WORLD_SIZE and friends never reach a worker") {
-    const auto end = env_under({"--nproc-per-node=2"}, {{"RANK", "7"}, {"WORLD_SIZE", "99"}, {"LOCAL_RANK", "5"},
-                                                        {"MASTER_PORT", "1"}, {"GROUP_RANK", "3"}});
+    const auto end = env_under({"--nproc-per-node=2"}, {{"RANK", "7"},
+                                                        {"WORLD_SIZE", "99"},
+                                                        {"LOCAL_RANK", "5"},
+                                                        {"MASTER_PORT", "1"},
+                                                        {"GROUP_RANK", "3"}});
     CHECK(end.code == 0);
     CHECK(has(end.output, "RANK=1\n"));
     CHECK_FALSE(has(end.output, "RANK=7"));
@@ -88,11 +95,29 @@ TEST_CASE("ARG-5: PET_ and DDRUN_ variables are arguments; flags win; DDRUN_ win
 }
 
 TEST_CASE("ARG-5: empty and malformed values name the flag or the variable") {
-    for (const char* flag : {"--nnodes=", "--nnodes=2:1", "--nnodes=0", "--nnodes=-1", "--nnodes=2x", "--nnodes=1:2:3",
-                             "--nproc-per-node=zwei", "--nproc-per-node=0", "--nproc-per-node=-1", "--max-restarts=x",
-                             "--max-restarts=-1", "--shutdown-timeout=soon", "--shutdown-timeout=-1s", "--master-port=65536",
-                             "--master-port=abc", "-r=9", "--redirects=1:x", "--local-ranks-filter=a", "--hang-timeout=",
-                             "--numa-binding=near", "--signals-to-handle=SIGNOPE", "--stdin=-1", "--env=novalue=",
+    for (const char* flag : {"--nnodes=",
+                             "--nnodes=2:1",
+                             "--nnodes=0",
+                             "--nnodes=-1",
+                             "--nnodes=2x",
+                             "--nnodes=1:2:3",
+                             "--nproc-per-node=zwei",
+                             "--nproc-per-node=0",
+                             "--nproc-per-node=-1",
+                             "--max-restarts=x",
+                             "--max-restarts=-1",
+                             "--shutdown-timeout=soon",
+                             "--shutdown-timeout=-1s",
+                             "--master-port=65536",
+                             "--master-port=abc",
+                             "-r=9",
+                             "--redirects=1:x",
+                             "--local-ranks-filter=a",
+                             "--hang-timeout=",
+                             "--numa-binding=near",
+                             "--signals-to-handle=SIGNOPE",
+                             "--stdin=-1",
+                             "--env=novalue=",
                              "--rdzv-endpoint=fd00:9::1:29400x"}) {
         const std::string name = std::string(flag).substr(0, std::string(flag).find('='));
         if (name == "--env") continue;
@@ -136,8 +161,8 @@ TEST_CASE("a .py program runs under Python, unbuffered; -m runs a module; --no-p
 }
 
 TEST_CASE("RES-1: CUDA_VISIBLE_DEVICES reaches the workers unchanged, whatever is in it") {
-    for (const char* list : {"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,GPU-1", "MIG-cfb2a8ae-1", "2,3", " 2, 3 ", "", "-1",
-                             "0,0", "0,2,-1,1", "none"}) {
+    for (const char* list : {"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,GPU-1", "MIG-cfb2a8ae-1",
+                             "2,3", " 2, 3 ", "", "-1", "0,0", "0,2,-1,1", "none"}) {
         CAPTURE(list);
         const auto end = env_under({"--nproc-per-node=2"}, {{"CUDA_VISIBLE_DEVICES", list}});
         CHECK(end.code == 0);
@@ -148,7 +173,8 @@ TEST_CASE("RES-1: CUDA_VISIBLE_DEVICES reaches the workers unchanged, whatever i
 TEST_CASE("RES-1: --nproc-per-node=gpu counts the list up to the first invalid entry") {
     auto workers = [](const char* list) {
         const auto end = env_under({"--nproc-per-node=gpu"}, {{"CUDA_VISIBLE_DEVICES", list}});
-        return end.code == 0 ? static_cast<int>(count_of(end.output, " LOCAL_WORLD_SIZE=")) : -end.code;
+        return end.code == 0 ? static_cast<int>(count_of(end.output, " LOCAL_WORLD_SIZE="))
+                             : -end.code;
     };
     CHECK(workers("2,3") == 2);
     CHECK(workers("GPU-1,GPU-2,GPU-3") == 3);
@@ -161,7 +187,8 @@ TEST_CASE("RES-2: more workers than visible GPUs is one warning, or an error on 
     const auto end = env_under({"--nproc-per-node=6"}, {{"CUDA_VISIBLE_DEVICES", "4,5"}});
     CHECK(end.code == 0);
     CHECK(count_of(end.errors, "CUDA_VISIBLE_DEVICES=4,5") == 1);
-    CHECK(env_under({"--nproc-per-node=6", "--require-gpus"}, {{"CUDA_VISIBLE_DEVICES", "4,5"}}).code == 2);
+    CHECK(env_under({"--nproc-per-node=6", "--require-gpus"}, {{"CUDA_VISIBLE_DEVICES", "4,5"}})
+              .code == 2);
     CHECK(env_under({"--nproc-per-node=6"}, {}, {"CUDA_VISIBLE_DEVICES"}).errors.empty());
 }
 
@@ -169,9 +196,13 @@ TEST_CASE("RES-4: OMP_NUM_THREADS shares the CPUs, unless the user chose") {
     const auto allowed = ::sysconf(_SC_NPROCESSORS_ONLN);
     const auto shared = env_under({"--nproc-per-node=2"}, {}, {"OMP_NUM_THREADS"});
     CHECK(value_of(shared.output, "OMP_NUM_THREADS") == std::to_string(std::max(1L, allowed / 2)));
-    CHECK(value_of(env_under({"--nproc-per-node=4"}, {{"OMP_NUM_THREADS", "7"}}).output, "OMP_NUM_THREADS") == "7");
-    CHECK(value_of(env_under({"--nproc-per-node=4"}, {{"OMP_NUM_THREADS", ""}}).output, "OMP_NUM_THREADS").empty());
-    CHECK(value_of(env_under({"--nproc-per-node=1"}, {}, {"OMP_NUM_THREADS"}).output, "OMP_NUM_THREADS") == "(unset)");
+    CHECK(value_of(env_under({"--nproc-per-node=4"}, {{"OMP_NUM_THREADS", "7"}}).output,
+                   "OMP_NUM_THREADS") == "7");
+    CHECK(value_of(env_under({"--nproc-per-node=4"}, {{"OMP_NUM_THREADS", ""}}).output,
+                   "OMP_NUM_THREADS")
+              .empty());
+    CHECK(value_of(env_under({"--nproc-per-node=1"}, {}, {"OMP_NUM_THREADS"}).output,
+                   "OMP_NUM_THREADS") == "(unset)");
 }
 
 TEST_CASE("RES-6: 256 workers start and end") {
@@ -207,13 +238,16 @@ TEST_CASE("RES-6: when the system refuses worker k, the started ones are stopped
 }
 
 TEST_CASE("workers inherit no descriptor of ddrun") {
-    const auto end = run_ddrun({"--nproc-per-node=1", "--log-line-prefix-template=none", "sh", "-c", "ls /proc/$$/fd; true"}, 10s);
+    const auto end = run_ddrun({"--nproc-per-node=1", "--log-line-prefix-template=none", "sh", "-c",
+                                "ls /proc/$$/fd; true"},
+                               10s);
     CHECK(end.output == "0\n1\n2\n");
 }
 
 TEST_CASE("--prefix-command wraps chosen ranks only") {
-    const auto end = run_ddrun({"--nproc-per-node=2", "--prefix-command=1:env WRAPPED=yes", "sh", "-c",
-                                "echo $RANK wrapped=$WRAPPED"}, 10s);
+    const auto end = run_ddrun({"--nproc-per-node=2", "--prefix-command=1:env WRAPPED=yes", "sh",
+                                "-c", "echo $RANK wrapped=$WRAPPED"},
+                               10s);
     CHECK(has(end.output, "0 wrapped=\n"));
     CHECK(has(end.output, "1 wrapped=yes\n"));
 }
@@ -233,7 +267,8 @@ TEST_CASE("a job file gives flags and program; its errors have file, line and co
 }
 
 TEST_CASE("--print-config, --dry-run, --help and --version start nothing") {
-    const auto config = run_ddrun({"--nproc-per-node=3", "--print-config", "sh", "-c", "echo STARTED"}, 5s);
+    const auto config =
+        run_ddrun({"--nproc-per-node=3", "--print-config", "sh", "-c", "echo STARTED"}, 5s);
     CHECK(config.code == 0);
     CHECK(has(config.output, "nproc-per-node"));
     CHECK(has(config.output, "flag"));

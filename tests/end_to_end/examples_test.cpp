@@ -1,5 +1,5 @@
-// The examples as their READMEs show them, and the promise of 04_train_gpt: kill -9 any rank at any time,
-// and the run finishes with the undisturbed loss curve.
+// The examples as their READMEs show them, and the promise of 04_train_gpt: kill -9 any rank at any
+// time, and the run finishes with the undisturbed loss curve.
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 
@@ -19,10 +19,12 @@ std::string example(const std::string& name) {
     return std::string(DDRUN_BUILD_DIR) + "/examples/" + name + "/" + name;
 }
 
-std::vector<std::string> small_gpt(const std::string& directory, int steps, std::vector<std::string> flags) {
+std::vector<std::string> small_gpt(const std::string& directory, int steps,
+                                   std::vector<std::string> flags) {
     flags.push_back(example("04_train_gpt"));
-    for (const char* flag : {"--width=32", "--layers=1", "--heads=2", "--context=32", "--global-batch=8", "--checkpoint-every=5",
-                             "--warmup=10", "--sample=20"})
+    for (const char* flag :
+         {"--width=32", "--layers=1", "--heads=2", "--context=32", "--global-batch=8",
+          "--checkpoint-every=5", "--warmup=10", "--sample=20"})
         flags.emplace_back(flag);
     flags.push_back("--steps=" + std::to_string(steps));
     flags.push_back("--checkpoint-dir=" + directory + "/checkpoints");
@@ -50,7 +52,8 @@ TEST_CASE("02_all_reduce: every element is right") {
 
 TEST_CASE("03_survive_a_crash: killed at step 25, finished all the same") {
     TemporaryDirectory directory;
-    auto invocation = ddrun_with({"--nproc-per-node=2", "--max-restarts=1", example("03_survive_a_crash"), "--crash-at=25"});
+    auto invocation = ddrun_with(
+        {"--nproc-per-node=2", "--max-restarts=1", example("03_survive_a_crash"), "--crash-at=25"});
     invocation.directory = directory.path();
     const auto end = run(invocation, 30s);
     CHECK(end.code == 0);
@@ -65,26 +68,43 @@ TEST_CASE("04_train_gpt: kill -9 of any rank at any time gives the undisturbed l
         return;
     }
     const char* chosen = std::getenv("DDRUN_CHAOS_SEED");
-    const auto seed = chosen == nullptr ? std::random_device{}() : static_cast<unsigned>(std::atoll(chosen));
+    const auto seed =
+        chosen == nullptr ? std::random_device{}() : static_cast<unsigned>(std::atoll(chosen));
     WARN("replay: DDRUN_CHAOS_SEED=" << seed);
     std::mt19937 random(seed);
     TemporaryDirectory undisturbed, disturbed;
     const int steps = 120;
-    REQUIRE(run_ddrun(small_gpt(undisturbed.path(), steps, {"--nproc-per-node=4"}), 120s).code == 0);
+    REQUIRE(run_ddrun(small_gpt(undisturbed.path(), steps, {"--nproc-per-node=4"}), 120s).code ==
+            0);
     const auto curve = read_file(undisturbed.file("loss"));
     REQUIRE(lines_of(curve).size() == static_cast<std::size_t>(steps));
 
-    Program job(ddrun_with(small_gpt(disturbed.path(), steps, {"--nproc-per-node=4", "--max-restarts=3", "--restart-backoff=0"})));
+    Program job(
+        ddrun_with(small_gpt(disturbed.path(), steps,
+                             {"--nproc-per-node=4", "--max-restarts=3", "--restart-backoff=0"})));
     for (int kill = 0; kill < 3; ++kill) {
         const auto before = lines_of(read_file(disturbed.file("loss"))).size();
         const auto progress = std::uniform_int_distribution<std::size_t>(1, 25)(random);
-        job.wait_until([&] { return job.wait(0ms) || lines_of(read_file(disturbed.file("loss"))).size() >= before + progress; }, 60s);
+        job.wait_until(
+            [&] {
+                return job.wait(0ms) ||
+                       lines_of(read_file(disturbed.file("loss"))).size() >= before + progress;
+            },
+            60s);
         std::vector<pid_t> ranks;
         for (const auto pid : job.descendants())
-            if (has(read_file("/proc/" + std::to_string(pid) + "/comm"), "04_train_gpt")) ranks.push_back(pid);
+            if (has(read_file("/proc/" + std::to_string(pid) + "/comm"), "04_train_gpt"))
+                ranks.push_back(pid);
         if (ranks.empty()) continue;
-        ::kill(ranks[std::uniform_int_distribution<std::size_t>(0, ranks.size() - 1)(random)], SIGKILL);
-        job.wait_until([&] { return count_of(job.errors(), "restart " + std::to_string(kill + 1) + " of 3") > 0 || job.wait(0ms); }, 20s);
+        ::kill(ranks[std::uniform_int_distribution<std::size_t>(0, ranks.size() - 1)(random)],
+               SIGKILL);
+        job.wait_until(
+            [&] {
+                return count_of(job.errors(), "restart " + std::to_string(kill + 1) + " of 3") >
+                           0 ||
+                       job.wait(0ms);
+            },
+            20s);
     }
     REQUIRE(job.wait(120s) == 0);
     CHECK(read_file(disturbed.file("loss")) == curve);
@@ -98,10 +118,12 @@ TEST_CASE("04_train_gpt: TERM saves at a step boundary, and the next start conti
     }
     TemporaryDirectory undisturbed, disturbed;
     const int steps = 80;
-    REQUIRE(run_ddrun(small_gpt(undisturbed.path(), steps, {"--nproc-per-node=2"}), 120s).code == 0);
+    REQUIRE(run_ddrun(small_gpt(undisturbed.path(), steps, {"--nproc-per-node=2"}), 120s).code ==
+            0);
     {
         Program job(ddrun_with(small_gpt(disturbed.path(), steps, {"--nproc-per-node=2"})));
-        REQUIRE(job.wait_until([&] { return lines_of(read_file(disturbed.file("loss"))).size() >= 7; }, 60s));
+        REQUIRE(job.wait_until(
+            [&] { return lines_of(read_file(disturbed.file("loss"))).size() >= 7; }, 60s));
         job.send_signal(SIGTERM);
         CHECK(job.wait(20s) == 143);
     }

@@ -31,15 +31,15 @@ TEST_CASE("EXIT-1: ddrun ends with the code of the worker that failed") {
 }
 
 TEST_CASE("EXIT-1: a failure after another rank's exit 0 is still a failure") {
-    const auto end = run(
-        shell(2, "[ $RANK = 0 ] && exit 0; sleep 0.3; exit 5"), 10s);
+    const auto end = run(shell(2, "[ $RANK = 0 ] && exit 0; sleep 0.3; exit 5"), 10s);
     CHECK(end.code == 5);
 }
 
 TEST_CASE("EXIT-1: a failure in the last restart counts, not an earlier one") {
-    const auto end = run(
-        shell(2, "[ $RANK = 1 ] && exit $((40 + TORCHELASTIC_RESTART_COUNT)); sleep 99",
-              {"--max-restarts=1"}), 10s);
+    const auto end =
+        run(shell(2, "[ $RANK = 1 ] && exit $((40 + TORCHELASTIC_RESTART_COUNT)); sleep 99",
+                  {"--max-restarts=1"}),
+            10s);
     CHECK(end.code == 41);
 }
 
@@ -69,13 +69,17 @@ TEST_CASE("EXIT-3: a SIGKILL from outside is told apart from ddrun's own") {
     CHECK(has(end.errors, "rank 1"));
 }
 
-TEST_CASE("EXIT-5: the rank that failed first is the cause, with its words; the others are collateral") {
+TEST_CASE(
+    "EXIT-5: the rank that failed first is the cause, with its words; the others are collateral") {
     TemporaryDirectory directory;
     const auto flag = directory.file("failed");
-    const auto end = run(
-        shell(8, "if [ $RANK = 5 ]; then echo DISK GONE >&2; touch " + flag + "; exit 3; fi; "
-                 "while [ ! -e " + flag + " ]; do sleep 0.01; done; sleep 0.02; "
-                 "echo connection reset >&2; exit 1"), 10s);
+    const auto end = run(shell(8, "if [ $RANK = 5 ]; then echo DISK GONE >&2; touch " + flag +
+                                      "; exit 3; fi; "
+                                      "while [ ! -e " +
+                                      flag +
+                                      " ]; do sleep 0.01; done; sleep 0.02; "
+                                      "echo connection reset >&2; exit 1"),
+                         10s);
     CHECK(end.code == 3);
     CHECK(has(end.errors, "rank 5"));
     const auto cause = end.errors.find("oot cause");
@@ -94,7 +98,7 @@ TEST_CASE("EXIT-6: told to stop by TERM is 143, whatever the workers answer") {
     for (const char* answer : {"exit 0", "exit 1"}) {
         CAPTURE(answer);
         Program job(shell(2, std::string("trap '") + answer + "' TERM; echo ready; sleep 99 & wait",
-                                {"--max-restarts=3"}));
+                          {"--max-restarts=3"}));
         REQUIRE(job.wait_until([&] { return count_of(job.output(), "ready") == 2; }, 10s));
         job.send_signal(SIGTERM);
         CHECK(job.wait(10s) == 143);
@@ -132,7 +136,10 @@ TEST_CASE("EXIT-8: found but not executable, a directory, or a foreign format is
     CHECK(run_ddrun({plain}, 5s).code == 126);
     CHECK(run_ddrun({directory.path()}, 5s).code == 126);
     const auto foreign = directory.file("foreign");
-    write_file(foreign, std::string("\x7f" "ELF\x02\x01\x01", 7) + std::string(57, '\x09'));
+    write_file(foreign, std::string("\x7f"
+                                    "ELF\x02\x01\x01",
+                                    7) +
+                            std::string(57, '\x09'));
     ::chmod(foreign.c_str(), 0755);
     const auto end = run_ddrun({foreign}, 5s);
     CHECK(end.code == 126);
@@ -166,19 +173,27 @@ TEST_CASE("EXIT-8: a deleted working directory ends in words, not in a hang") {
     const auto gone = directory.file("gone");
     const auto end = run({{"/bin/sh", "-c",
                            "mkdir " + gone + " && cd " + gone + " && rmdir " + gone + " && exec " +
-                               ddrun_path() + " ./prog"}, {}, {}, "", false, false, {}}, 5s);
+                               ddrun_path() + " ./prog"},
+                          {},
+                          {},
+                          "",
+                          false,
+                          false,
+                          {}},
+                         5s);
     CHECK(end.code == 127);
     CHECK(has(end.errors, "prog"));
 }
 
 TEST_CASE("the summary names code, rank, local rank and pid, and keeps the last lines of stderr") {
-    const auto end = run(
-        shell(2, "[ $RANK = 1 ] || sleep 99; i=0; while [ $i -lt 30 ]; do echo line $i >&2; i=$((i+1)); done; exit 9"),
-        10s);
+    const auto end = run(shell(2,
+                               "[ $RANK = 1 ] || sleep 99; i=0; while [ $i -lt 30 ]; do echo line "
+                               "$i >&2; i=$((i+1)); done; exit 9"),
+                         10s);
     CHECK(end.code == 9);
     CHECK(has(end.errors, "rank 1"));
     CHECK(has(end.errors, "local"));
     CHECK(has(end.errors, "pid "));
-    CHECK(count_of(end.errors, "line 29") == 2);  // once as it came, once in the summary
+    CHECK(count_of(end.errors, "line 29") == 2);   // once as it came, once in the summary
     CHECK(count_of(end.errors, "line 3\n") == 1);  // outside the last twenty
 }

@@ -23,7 +23,9 @@ bool all_say(Program& job, const std::string& word, std::size_t workers) {
 
 pid_t pid_said(const Program& job, const std::string& word) {  // "word PID"
     const auto at = job.output().find(word + " ");
-    return at == std::string::npos ? -1 : static_cast<pid_t>(std::atoi(job.output().c_str() + at + word.size() + 1));
+    return at == std::string::npos
+               ? -1
+               : static_cast<pid_t>(std::atoi(job.output().c_str() + at + word.size() + 1));
 }
 
 bool ignores(pid_t pid, int signal) {
@@ -37,7 +39,8 @@ bool ignores(pid_t pid, int signal) {
 }  // namespace
 
 TEST_CASE("LIFE-1: kill -9 of the launcher leaves no worker, whatever workers ignore") {
-    Program job(shell(4, "trap '' TERM HUP INT; echo ready; sleep 999 & (setsid sleep 999 &); wait"));
+    Program job(
+        shell(4, "trap '' TERM HUP INT; echo ready; sleep 999 & (setsid sleep 999 &); wait"));
     REQUIRE(all_say(job, "ready", 4));
     job.send_signal(SIGKILL);
     CHECK(job.wait(5s) == 137);
@@ -90,7 +93,8 @@ TEST_CASE("LIFE-1: pkill -9 ddrun spares the keeper, which leaves nothing") {
 TEST_CASE("LIFE-2: helpers of a failed worker are gone, also in another session") {
     for (const char* last : {"exit 1", "kill -SEGV $$"}) {
         CAPTURE(last);
-        const auto end = run(shell(2, std::string("sleep 999 & (setsid sleep 999 &); ") + last), 10s);
+        const auto end =
+            run(shell(2, std::string("sleep 999 & (setsid sleep 999 &); ") + last), 10s);
         CHECK(end.code != 0);
         CHECK(end.seconds < 5);
         CHECK(end.left_nothing);
@@ -109,9 +113,14 @@ TEST_CASE("LIFE-2: helpers left behind by exit 0 are ended and named once") {
 TEST_CASE("LIFE-2: no helper of the first attempt lives when the second begins") {
     TemporaryDirectory directory;
     const auto pids = directory.file("pids");
-    const auto end = run(shell(1, "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then setsid sleep 999 & echo $! > " + pids +
-                                  "; exit 1; fi; s=$(cut -d' ' -f3 /proc/$(cat " + pids + ")/stat 2>/dev/null); "
-                                  "[ -z \"$s\" ] || [ \"$s\" = Z ] || echo ALIVE $s", {"--max-restarts=1"}), 10s);
+    const auto end =
+        run(shell(1,
+                  "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then setsid sleep 999 & echo $! > " +
+                      pids + "; exit 1; fi; s=$(cut -d' ' -f3 /proc/$(cat " + pids +
+                      ")/stat 2>/dev/null); "
+                      "[ -z \"$s\" ] || [ \"$s\" = Z ] || echo ALIVE $s",
+                  {"--max-restarts=1"}),
+            10s);
     CHECK(end.code == 0);
     CHECK_FALSE(has(end.output, "ALIVE"));
     CHECK(end.left_nothing);
@@ -141,7 +150,8 @@ TEST_CASE("LIFE-4: INT, then TERM also kills at once; the first signal names the
 }
 
 TEST_CASE("LIFE-4: a burst of Ctrl-C ends the same way") {
-    Program job(shell(2, "trap '' INT TERM; echo ready; while :; do sleep 1; done", {"--shutdown-timeout=2"}));
+    Program job(shell(2, "trap '' INT TERM; echo ready; while :; do sleep 1; done",
+                      {"--shutdown-timeout=2"}));
     REQUIRE(all_say(job, "ready", 2));
     for (int press = 0; press < 5; ++press) job.send_signal(SIGINT);
     CHECK(job.wait(6s) == 130);
@@ -151,7 +161,8 @@ TEST_CASE("LIFE-4: a burst of Ctrl-C ends the same way") {
 TEST_CASE("LIFE-5: the grace period is the user's: long enough to save, or cut short and said") {
     TemporaryDirectory directory;
     const auto saved = directory.file("saved");
-    const auto script = "trap 'sleep 1.5; echo saved > " + saved + "; exit 0' TERM; echo ready; sleep 999 & wait";
+    const auto script =
+        "trap 'sleep 1.5; echo saved > " + saved + "; exit 0' TERM; echo ready; sleep 999 & wait";
     {
         Program job(shell(1, script, {"--shutdown-timeout=20"}));
         REQUIRE(all_say(job, "ready", 1));
@@ -161,7 +172,8 @@ TEST_CASE("LIFE-5: the grace period is the user's: long enough to save, or cut s
         CHECK(job.leaves_nothing(1s));
     }
     {
-        Program job(shell(2, "trap '' TERM; echo ready; while :; do sleep 1; done", {"--shutdown-timeout=500ms"}));
+        Program job(shell(2, "trap '' TERM; echo ready; while :; do sleep 1; done",
+                          {"--shutdown-timeout=500ms"}));
         REQUIRE(all_say(job, "ready", 2));
         job.send_signal(SIGTERM);
         CHECK(job.wait(5s) == 143);
@@ -171,8 +183,11 @@ TEST_CASE("LIFE-5: the grace period is the user's: long enough to save, or cut s
 }
 
 TEST_CASE("LIFE-6: workers are stopped together, with one deadline") {
-    const auto end = run(shell(16, "trap '' TERM; [ $RANK = 3 ] && { sleep 0.3; exit 7; }; while :; do sleep 1; done",
-                               {"--shutdown-timeout=1"}), 20s);
+    const auto end = run(
+        shell(16,
+              "trap '' TERM; [ $RANK = 3 ] && { sleep 0.3; exit 7; }; while :; do sleep 1; done",
+              {"--shutdown-timeout=1"}),
+        20s);
     CHECK(end.code == 7);
     CHECK(end.seconds < 6);  // sixteen deadlines one after the other would take 15 s
     CHECK(end.left_nothing);
@@ -206,30 +221,39 @@ TEST_CASE("LIFE-7: any other inherited disposition or mask is back to default in
     }
 }
 
-TEST_CASE("LIFE-8: a rank that finishes early is waited for, unless an early-exit time-out is set") {
-    const auto end = run(shell(4, "[ $RANK = 2 ] && exit 0; sleep 999", {"--early-exit-timeout=500ms"}), 10s);
+TEST_CASE(
+    "LIFE-8: a rank that finishes early is waited for, unless an early-exit time-out is set") {
+    const auto end =
+        run(shell(4, "[ $RANK = 2 ] && exit 0; sleep 999", {"--early-exit-timeout=500ms"}), 10s);
     CHECK(end.code == 124);
     CHECK(has(end.errors, "rank 2"));
     CHECK(end.left_nothing);
     CHECK(run(shell(2, "[ $RANK = 1 ] && exit 0; sleep 1"), 10s).code == 0);
 }
 
-TEST_CASE("LIFE-11: when nothing moves any more, the rank that gave no sign of life is the suspect") {
-    const auto end = run(shell(3, "[ $RANK = 1 ] && exec sleep 999; echo tick; exec sleep 999", {"--hang-timeout=1s"}), 20s);
+TEST_CASE(
+    "LIFE-11: when nothing moves any more, the rank that gave no sign of life is the suspect") {
+    const auto end = run(shell(3, "[ $RANK = 1 ] && exec sleep 999; echo tick; exec sleep 999",
+                               {"--hang-timeout=1s"}),
+                         20s);
     CHECK(end.code == 124);
     CHECK(has(end.errors, "rank 1"));
     CHECK(end.left_nothing);
 }
 
 TEST_CASE("LIFE-11: ranks that say nothing while others write are not a hang") {
-    const auto end = run(shell(2, "[ $RANK = 1 ] && { sleep 2; exit 0; }; for i in 1 2 3 4 5 6 7 8; do echo tick; sleep 0.25; done",
-                               {"--hang-timeout=1s"}), 20s);
+    const auto end = run(shell(2,
+                               "[ $RANK = 1 ] && { sleep 2; exit 0; }; for i in 1 2 3 4 5 6 7 8; "
+                               "do echo tick; sleep 0.25; done",
+                               {"--hang-timeout=1s"}),
+                         20s);
     CHECK(end.code == 0);
 }
 
 TEST_CASE("SLURM-5: USR1 is forwarded to every worker and stops nothing") {
-    Program job(shell(2, "n=0; trap 'n=$((n+1)); echo got $n' USR1; echo ready; "
-                         "while [ $n -lt 3 ]; do sleep 0.05; done"));
+    Program job(shell(2,
+                      "n=0; trap 'n=$((n+1)); echo got $n' USR1; echo ready; "
+                      "while [ $n -lt 3 ]; do sleep 0.05; done"));
     REQUIRE(all_say(job, "ready", 2));
     for (int times = 1; times <= 3; ++times) {
         job.send_signal(SIGUSR1);
@@ -266,7 +290,8 @@ TEST_CASE("SLURM-6: TERM to ddrun and all its processes at once is a stop, not a
 }
 
 TEST_CASE("Ctrl-Z stops the whole job, fg goes on") {
-    auto invocation = shell(2, "i=0; while [ $i -lt 20 ]; do i=$((i+1)); sleep 0.05; done; echo finished");
+    auto invocation =
+        shell(2, "i=0; while [ $i -lt 20 ]; do i=$((i+1)); sleep 0.05; done; echo finished");
     invocation.before_exec = [] { ::setpgid(0, 0); };  // a job of a shell, which could continue it
     Program job(invocation);
     REQUIRE(job.wait_until([&] { return job.descendants().size() >= 3; }, 5s));
@@ -275,12 +300,15 @@ TEST_CASE("Ctrl-Z stops the whole job, fg goes on") {
     // Z: it had just ended; D: it waits for the exec of a child that is stopped.
     const auto runs = [](pid_t pid) {
         const char state = process_state(pid);
-        return (state == 'R' || state == 'S') && !has(read_file("/proc/" + std::to_string(pid) + "/comm"), "keeper");
+        return (state == 'R' || state == 'S') &&
+               !has(read_file("/proc/" + std::to_string(pid) + "/comm"), "keeper");
     };
-    CHECK(job.wait_until([&] {
-        const auto all = job.descendants();
-        return std::none_of(all.begin(), all.end(), runs);
-    }, 1s));
+    CHECK(job.wait_until(
+        [&] {
+            const auto all = job.descendants();
+            return std::none_of(all.begin(), all.end(), runs);
+        },
+        1s));
     job.send_signal(SIGCONT);
     CHECK(job.wait(15s) == 0);
     CHECK(count_of(job.output(), "finished") == 2);
@@ -299,17 +327,27 @@ TEST_CASE("workers have /dev/null as stdin; --stdin=RANK gives it to one") {
 TEST_CASE("K8S-1: as PID 1 ddrun reaps orphans, stops on TERM and keeps the exit code") {
     auto as_init = [](std::vector<std::string> arguments) {
         auto invocation = ddrun_with(std::move(arguments));
-        invocation.argv.insert(invocation.argv.begin(), {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"});
+        invocation.argv.insert(invocation.argv.begin(),
+                               {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"});
         return invocation;
     };
-    if (run(Invocation{{"unshare", "--pid", "--fork", "--mount-proc", "true"}, {}, {}, "", false, false, {}}).code != 0) {
+    if (run(Invocation{{"unshare", "--pid", "--fork", "--mount-proc", "true"},
+                       {},
+                       {},
+                       "",
+                       false,
+                       false,
+                       {}})
+            .code != 0) {
         WARN("skipped: this machine does not allow PID namespaces");
         return;
     }
     CHECK(run(as_init({"--nproc-per-node=2", "sh", "-c", "exit 9"})).code == 9);
-    const auto end = run(as_init({"--nproc-per-node=1", "sh", "-c",
-        "i=0; while [ $i -lt 300 ]; do (sleep 0 &); i=$((i+1)); done; sleep 1; "
-        "grep -l 'State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l"}), 20s);
+    const auto end =
+        run(as_init({"--nproc-per-node=1", "sh", "-c",
+                     "i=0; while [ $i -lt 300 ]; do (sleep 0 &); i=$((i+1)); done; sleep 1; "
+                     "grep -l 'State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l"}),
+            20s);
     CHECK(end.code == 0);
     CHECK(has(end.output, "0\n"));
 }

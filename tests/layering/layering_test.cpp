@@ -18,10 +18,10 @@ namespace {
 const fs::path root = DDRUN_SOURCE_DIR;
 
 struct Source {
-    std::string path;                     // from the root
+    std::string path;  // from the root
     std::string text;
-    std::vector<std::string> quoted;      // #include "..."
-    std::vector<std::string> angled;      // #include <...>
+    std::vector<std::string> quoted;  // #include "..."
+    std::vector<std::string> angled;  // #include <...>
 };
 
 bool starts_with(const std::string& text, const std::string& prefix) {

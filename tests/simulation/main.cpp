@@ -1,5 +1,5 @@
-// simulation --seeds N [--from SEED]   many jobs; the first broken invariant ends it and prints its
-// seed simulation --seed SEED               one job, with what happened
+// simulation --seeds N [--from SEED]   many jobs; the first broken invariant ends it, with its seed
+// simulation --seed SEED               one job, with what happened
 
 #include "tests/simulation/world.hpp"
 

@@ -74,7 +74,9 @@ void append_available(int& fd, std::string& to) {
     }
 }
 
-void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+void set_nonblocking(int fd) {
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
 
 void close_fd(int& fd) {
     if (fd >= 0) ::close(fd);
@@ -109,7 +111,8 @@ Program::Program(Invocation invocation) : tag_(fresh_tag()) {
             ::dup2(out[1], 1);
             ::dup2(err[1], 2);
         }
-        if (!invocation.directory.empty() && ::chdir(invocation.directory.c_str()) != 0) ::_exit(99);
+        if (!invocation.directory.empty() && ::chdir(invocation.directory.c_str()) != 0)
+            ::_exit(99);
         if (invocation.before_exec) invocation.before_exec();
         ::execvpe(argv_pointers[0], argv_pointers.data(), environment_pointers.data());
         ::_exit(98);
@@ -156,7 +159,9 @@ void Program::close_terminal() {
     close_fd(out_fd_);
 }
 
-void Program::close_output() { close_fd(out_fd_); }
+void Program::close_output() {
+    close_fd(out_fd_);
+}
 
 bool Program::reap(bool block) {
     if (status_) return true;
@@ -231,7 +236,9 @@ Finished run(Invocation invocation, Milliseconds limit) {
     return result;
 }
 
-std::string ddrun_path() { return DDRUN_BINARY; }
+std::string ddrun_path() {
+    return DDRUN_BINARY;
+}
 
 Invocation ddrun_with(std::vector<std::string> arguments) {
     Invocation invocation;

@@ -9,20 +9,21 @@
 #include <string>
 #include <vector>
 
-// A real program under test: started, talked to, awaited, and afterwards proved to have left nothing.
+// A real program under test: started, talked to, awaited, and afterwards proved to have left
+// nothing.
 namespace ddrun::test {
 
 using namespace std::chrono_literals;
 using Milliseconds = std::chrono::milliseconds;
 
 struct Invocation {
-    std::vector<std::string> argv;              // argv[0] is a path or found in PATH
-    std::map<std::string, std::string> env;     // added to ours; DDTAG is added by Program
-    std::vector<std::string> unset;             // removed from ours
-    std::string directory;                      // empty: ours
-    bool terminal = false;                      // stdin, stdout, stderr are a pseudo-terminal
-    bool stdin_open = false;                    // stdin is a pipe held open (write_stdin); else /dev/null
-    std::function<void()> before_exec;          // in the child: limits, dispositions ...
+    std::vector<std::string> argv;           // argv[0] is a path or found in PATH
+    std::map<std::string, std::string> env;  // added to ours; DDTAG is added by Program
+    std::vector<std::string> unset;          // removed from ours
+    std::string directory;                   // empty: ours
+    bool terminal = false;                   // stdin, stdout, stderr are a pseudo-terminal
+    bool stdin_open = false;            // stdin is a pipe held open (write_stdin); else /dev/null
+    std::function<void()> before_exec;  // in the child: limits, dispositions ...
 };
 
 class Program {
@@ -72,7 +73,7 @@ class Program {
 
 // The end of a program that needs no attention: runs it to its end.
 struct Finished {
-    int code = -1;                 // -1: still running at the limit (and killed)
+    int code = -1;  // -1: still running at the limit (and killed)
     std::string output;
     std::string errors;
     double seconds = 0;
