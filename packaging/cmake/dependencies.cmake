@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED)           # headers only: Asio (runtime), Process v2 (keeper)
 find_package(yaml-cpp REQUIRED)             # launcher/config
+find_package(spdlog REQUIRED)               # rendezvous/platform
 if(DDRUN_BUILD_TESTS)
   find_package(Catch2 REQUIRED)             # tests; v2.13 and v3 both work
 endif()

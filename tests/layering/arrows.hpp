@@ -17,7 +17,7 @@ inline const std::vector<Folder>& folders() {
     static const std::vector<Folder> all = {
         {"rendezvous/protocol", true, {}, {}},
         {"rendezvous/core", true, {"rendezvous/protocol"}, {}},
-        {"rendezvous/platform", false, {"rendezvous/protocol"}, {}},
+        {"rendezvous/platform", false, {"rendezvous/protocol"}, {"spdlog/", "fmt/"}},
         {"launcher/core", true, {"rendezvous/protocol"}, {}},
         {"launcher/environment", true, {"launcher/core", "rendezvous/protocol"}, {}},
         {"launcher/config",
