@@ -24,16 +24,15 @@ void arm(int signal) {
     ::sigaction(signal, &ours, nullptr);
 }
 
-bool arm_all(bool interrupt_too) {
-    arm(SIGTERM);
-    if (interrupt_too) arm(SIGINT);
+bool arm_all() {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) arm(signal);
     return true;
 }
 
 }  // namespace
 
-void arm_stop_signals(bool interrupt_too) {
-    [[maybe_unused]] static const bool armed = arm_all(interrupt_too);
+void arm_stop_signals() {
+    [[maybe_unused]] static const bool armed = arm_all();
 }
 
 int received_stop_signal() noexcept {

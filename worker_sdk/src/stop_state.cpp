@@ -4,8 +4,8 @@
 
 namespace ddrun::detail {
 
-void StopState::arm(bool interrupt_too) {
-    arm_stop_signals(interrupt_too);
+void StopState::arm() {
+    arm_stop_signals();
 }
 
 void StopState::request(int signal, std::optional<TimePoint> deadline) {

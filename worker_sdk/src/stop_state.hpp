@@ -14,7 +14,7 @@ namespace ddrun::detail {
 // Everything that may ask this worker to end, and what should_stop() answers. Any thread.
 class StopState {
   public:
-    void arm(bool interrupt_too);
+    void arm();
 
     void request(int signal, std::optional<TimePoint> deadline);  // by the agent
     void end() noexcept { ended_.store(true); }                   // nothing with peers can finish

@@ -92,7 +92,7 @@ void Worker::barrier(Store::Timeout timeout) {
 }
 
 bool Worker::should_stop() {
-    state_->stop.arm(state_->is_alone());
+    state_->stop.arm();
     return state_->stop.should_stop();
 }
 

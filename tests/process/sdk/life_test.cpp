@@ -223,6 +223,18 @@ TEST_CASE("all ranks leave their loops at the same step, whoever hears of the st
     }
 }
 
+TEST_CASE("Ctrl-C that ddrun passes on is a request too, as is a closed terminal") {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+        FakeAgent agent(1);
+        const auto ranks = run_ranks(agent, [signal](Worker& worker, std::ostream& say) {
+            say << worker.should_stop();
+            ::raise(signal);
+            say << worker.should_stop();
+        });
+        CHECK(ranks[0].said == "01");
+    }
+}
+
 TEST_CASE("SIGTERM is a request once the program asks, and ends it before") {
     const auto asks = alone({}, [](std::ostream& say) {
         Worker worker = Worker::from_environment();
