@@ -102,8 +102,11 @@ int print_plan(const Job& job) {
     grant.master_addr = master_address(job.spec);
     grant.master_port = job.spec.master_port.value_or(0);
     const RoundFacts round{job.job_id, job.incarnation, "@ddrun", "", false, job.slots};
-    return print_and_succeed(
-        plan_text(plan_workers(job.spec, job.facts, grant, round), job.facts.environment));
+    std::vector<WorkerPlan> plan = plan_workers(job.spec, job.facts, grant, round);
+    for (WorkerPlan& worker : plan) {
+        if (!job.spec.master_port) worker.environment["MASTER_PORT"] = "<a free port>";
+    }
+    return print_and_succeed(plan_text(plan, job.facts.environment));
 }
 
 // Everything this process owns, in the order in which it comes to be; it goes in the reverse order.

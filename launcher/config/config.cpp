@@ -86,7 +86,8 @@ void add_job_file(const Given& config, const ReadFile& read, Assembly& assembly)
 
 ConfigResult finish(Assembly& assembly, std::vector<std::string> warnings) {
     const bool has_program = assembly.sources().given("program");
-    if (!has_program && !assembly.draft().print_config) {
+    // Where something else is wrong, the program may well have been in it.
+    if (!has_program && !assembly.draft().print_config && assembly.problems().empty()) {
         assembly.add_problems({"no program given; usage: ddrun [FLAGS] PROGRAM [ARGUMENTS]"});
     }
     assembly.settle();

@@ -94,7 +94,7 @@ int AgentRunner::run() {
         act(Note{"job " + job_.job_id + ", incarnation " + job_.incarnation + ", " +
                  std::to_string(job_.slots) + " workers on " + job_.facts.node_name});
     }
-    if (logs_.is_temporary()) {
+    if (!logs_.directory().empty()) {
         act(Note{"log files are in " + logs_.directory()});
     }
     happen(AgentEvent(Started{}));

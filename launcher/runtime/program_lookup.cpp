@@ -84,6 +84,23 @@ std::string working_directory() {
     return ::getcwd(buffer.data(), buffer.size()) != nullptr ? buffer.data() : std::string();
 }
 
+mode_t mode_of(const std::string& path) {
+    struct stat facts {};
+    return ::stat(path.c_str(), &facts) == 0 ? facts.st_mode : 0;
+}
+
+// What a person most likely meant; empty: no idea.
+std::string advice(const std::string& name, const Found& found) {
+    if (found.searched && found.path == name && S_ISREG(mode_of("./" + name))) {
+        return "; did you mean ./" + name + "?";
+    }
+    const mode_t mode = mode_of(found.path);
+    if (found.error_number == EACCES && S_ISREG(mode) && (mode & 0111) == 0) {
+        return "; it is not marked executable: chmod +x";
+    }
+    return {};
+}
+
 std::string sentence(const std::string& name, const Found& found) {
     const std::string directory = working_directory();
     const bool relative = found.path.empty() || found.path.front() != '/';
@@ -96,7 +113,7 @@ std::string sentence(const std::string& name, const Found& found) {
     }
     words += "; working directory " + (directory.empty() ? "was removed" : directory);
     words += found.searched ? "; PATH was searched" : "; PATH was not searched";
-    return words;
+    return words + advice(name, found);
 }
 
 void require_executable(const std::string& name, const Variables& environment) {

@@ -30,8 +30,6 @@ class RunLogs {
                                          int restart_count) const;
 
     [[nodiscard]] const std::string& directory() const { return run_directory_; }
-    // Nobody named the directory, so somebody must say where it is.
-    [[nodiscard]] bool is_temporary() const { return !spec_.log_dir && !run_directory_.empty(); }
     // Where `rank`'s stderr (stdout when only that is kept) is; empty: it has no file.
     [[nodiscard]] std::string file_of(int rank, int local_rank) const;
 

@@ -1,6 +1,6 @@
 # Every switch of the build, with its meaning. Values a user may want to change live here and nowhere else.
-option(DDRUN_BUILD_EXAMPLES "Build the programs in examples/" ON)
-option(DDRUN_BUILD_TESTS "Build the test rings in tests/" ON)
+option(DDRUN_BUILD_EXAMPLES "Build the programs in examples/" ${PROJECT_IS_TOP_LEVEL})
+option(DDRUN_BUILD_TESTS "Build the test rings in tests/" ${PROJECT_IS_TOP_LEVEL})
 option(DDRUN_BUILD_FUZZERS "Build the fuzz targets in tests/fuzz (needs clang)" OFF)
 set(DDRUN_SANITIZE "" CACHE STRING "Comma list for -fsanitize, for example address,undefined or thread")
 

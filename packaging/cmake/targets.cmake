@@ -11,7 +11,7 @@ function(ddrun_compile_settings target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND DDRUN_SANITIZE MATCHES "address")
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)  # false in std::regex under asan
   endif()
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
 endfunction()
 
 function(ddrun_library name)

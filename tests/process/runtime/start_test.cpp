@@ -99,7 +99,9 @@ TEST_CASE("EXIT-8: a program that is not there is 127, one that cannot be execut
     const Refused path = look_up(folder / "nothing");
     CHECK(path.code == 127);
     CHECK_THAT(path.words, Contains(folder / "nothing") && Contains("PATH was not searched"));
-    CHECK(look_up(folder.file("plain", "text", 0644)).code == 126);
+    const Refused plain = look_up(folder.file("plain", "text", 0644));
+    CHECK(plain.code == 126);
+    CHECK_THAT(plain.words, Contains("chmod +x"));
     CHECK(look_up(folder.path()).code == 126);
     CHECK(look_up(folder.file("file", "", 0755) + "/below").code == 127);
 }

@@ -100,9 +100,9 @@ class Worker {
     // counts from the next collective on, so every rank leaves its loop at the same step. Without
     // collectives it turns true when the request arrives here. Once true it stays true.
     //
-    // The first call arms it: from then on SIGTERM, SIGINT (Ctrl-C) or SIGHUP raises this flag where
-    // it would have ended the process; a second one kills. A program that never asks dies of the
-    // first.
+    // The first call arms it: from then on SIGTERM, SIGINT (Ctrl-C) or SIGHUP raises this flag
+    // where it would have ended the process; a second one kills. A program that never asks dies of
+    // the first.
     [[nodiscard]] bool should_stop();
     // Why; StopReason::none before any request. Tells of this rank's own knowledge at once.
     [[nodiscard]] StopRequest stop_request() const;
