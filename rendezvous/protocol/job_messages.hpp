@@ -36,6 +36,9 @@ enum class CauseKind {
     node_unfit,     // a process outlived SIGKILL
     keeper_lost,    // the keeper of a node died
     never_formed,   // join time-out, refused
+    node_lost,      // a node died or fell silent
+    node_left,      // a node announced its leave and the job goes on without it
+    membership,     // the group forms anew for a newcomer; nothing failed
 };
 
 // A worker ended badly or stood still; the other kinds are about the node or the job.
@@ -50,6 +53,9 @@ enum class CauseKind {
         case CauseKind::node_unfit:
         case CauseKind::keeper_lost:
         case CauseKind::never_formed:
+        case CauseKind::node_lost:
+        case CauseKind::node_left:
+        case CauseKind::membership:
             return false;
     }
     return false;
@@ -69,9 +75,13 @@ struct Cause {
 struct Join {
     std::string node_name;
     int slots = 1;
-    int wished_node_rank = -1;  // -1: no wish
-    std::string address;        // where rank 0 would listen
-    int port = 0;               // held bound by the agent
+    int wished_node_rank = -1;     // -1: no wish
+    std::string address;           // where rank 0 would listen
+    int port = 0;                  // held bound by the agent
+    bool hosts_endpoint = false;   // the job's endpoint is an address of this node
+    std::string topology_group;    // nodes of one group get neighbouring ranks; empty: none
+    std::string nccl_version;      // must be that of the other nodes; empty: not known
+    std::uint64_t command_digest = 0;  // of program and arguments; another one is worth a warning
     bool operator==(const Join&) const = default;
 };
 struct FailureReport {  // something on this node ended the round; several failures may follow
@@ -107,6 +117,7 @@ struct RoundGranted {
     int restart_count = 0;
     std::string master_addr;
     int master_port = 0;
+    std::uint64_t digest = 0;  // of all placements of the round; the same on every node
     bool operator==(const RoundGranted&) const = default;
 };
 struct StopRound {  // stop every worker of `round`; answer RoundGone
@@ -127,6 +138,14 @@ struct Verdict {  // the job is over; the same on every node
     std::string why_no_restart;  // as in StopRound
     bool operator==(const Verdict&) const = default;
 };
-using FromCoordinator = std::variant<RoundGranted, StopRound, Verdict>;
+struct Parked {  // this node is a spare until another one is lost
+    bool operator==(const Parked&) const = default;
+};
+struct Notice {  // for the person who watches: who joined, who is missing, who is suspect
+    std::string words;
+    bool warning = false;
+    bool operator==(const Notice&) const = default;
+};
+using FromCoordinator = std::variant<RoundGranted, StopRound, Verdict, Parked, Notice>;
 
 }  // namespace ddrun::rendezvous
