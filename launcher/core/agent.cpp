@@ -114,6 +114,14 @@ void Agent::on(const Verdict& verdict, TimePoint now) {
     tell_group(StopGroup{verdict.has_cause ? signal_of(verdict.cause) : signals::terminate}, now);
 }
 
+void Agent::on(const rendezvous::Parked&, TimePoint) {
+    out_.push_back(GroupAction{Note{"this node is a spare; it waits until one is needed", false}});
+}
+
+void Agent::on(const rendezvous::Notice& notice, TimePoint) {
+    out_.push_back(GroupAction{Note{notice.words, notice.warning}});
+}
+
 void Agent::note_attempt(const StopRound& stop, TimePoint now) {
     if (stop.max_restarts == 0 || stop.cause.kind == CauseKind::told_to_stop) return;
     auto words = "attempt " + std::to_string(grant_.round);

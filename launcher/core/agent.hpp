@@ -121,6 +121,8 @@ class Agent {
     void on(const rendezvous::RoundGranted& grant, TimePoint now);
     void on(const rendezvous::StopRound& stop, TimePoint now);
     void on(const rendezvous::Verdict& verdict, TimePoint now);
+    void on(const rendezvous::Parked& parked, TimePoint now);
+    void on(const rendezvous::Notice& notice, TimePoint now);
 
     void stop_signal(const SignalArrived& event, TimePoint now);
     void first_stop(const SignalArrived& event, TimePoint now);

@@ -51,7 +51,10 @@ std::string headline(const Cause& cause, const SummaryFacts& facts) {
         case CauseKind::told_to_stop:
         case CauseKind::node_unfit:
         case CauseKind::keeper_lost:
-        case CauseKind::never_formed: {
+        case CauseKind::never_formed:
+        case CauseKind::node_lost:
+        case CauseKind::node_left:
+        case CauseKind::membership: {
             const bool elsewhere = !cause.node_name.empty() && cause.node_name != facts.node_name;
             return (elsewhere ? "node " + cause.node_name + ": " : std::string()) + cause.words;
         }

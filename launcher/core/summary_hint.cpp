@@ -137,6 +137,9 @@ std::string hint_for(const Finish& finish, const SummaryFacts& facts) {
         case rendezvous::CauseKind::spawn_failed:
         case rendezvous::CauseKind::told_to_stop:
         case rendezvous::CauseKind::never_formed:
+        case rendezvous::CauseKind::node_lost:
+        case rendezvous::CauseKind::node_left:
+        case rendezvous::CauseKind::membership:
             break;
     }
     return {};

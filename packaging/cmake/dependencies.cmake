@@ -1,6 +1,7 @@
 # Third-party code. One folder of ours owns each of these (see CONTRIBUTING.md); nothing else may include it.
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED)           # headers only: Asio (runtime), Process v2 (keeper)
+find_package(OpenSSL 3 REQUIRED)            # rendezvous/transport
 find_package(yaml-cpp REQUIRED)             # launcher/config
 find_package(spdlog REQUIRED)               # rendezvous/platform
 if(DDRUN_BUILD_TESTS)

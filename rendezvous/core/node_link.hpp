@@ -10,8 +10,9 @@
 #include <variant>
 #include <vector>
 
-// An agent's side of its connection to the rendezvous server: hello, resume, heartbeats, exactly-once
-// delivery, what to present to a server that starts empty, when to fence. Not thread-safe; no clock.
+// An agent's side of its connection to the rendezvous server: hello, resume, heartbeats,
+// exactly-once delivery, what to present to a server that starts empty, when to fence. Not
+// thread-safe; no clock.
 namespace ddrun::rendezvous {
 
 struct NodeLinkRules {
@@ -20,11 +21,11 @@ struct NodeLinkRules {
     std::string node_incarnation;
     std::string obituary_token;
     std::string build;
-    std::string endpoint;                                    // as typed, for words
-    Duration rendezvous_grace = std::chrono::seconds(60);    // --rendezvous-grace
-    Duration retry_first = std::chrono::milliseconds(100);   // backoff: doubles to the limit
+    std::string endpoint;                                   // as typed, for words
+    Duration rendezvous_grace = std::chrono::seconds(60);   // --rendezvous-grace
+    Duration retry_first = std::chrono::milliseconds(100);  // backoff: doubles to the limit
     Duration retry_limit = std::chrono::seconds(2);
-    Duration progress_every = std::chrono::seconds(20);      // a line while waiting
+    Duration progress_every = std::chrono::seconds(20);  // a line while waiting
     std::uint64_t jitter_seed = 0;
 };
 
@@ -45,7 +46,8 @@ struct ConnectionLost {
 struct Submit {  // to the coordinator or the store, on behalf of this node
     ToJob payload;
 };
-using NodeLinkEvent = std::variant<ConnectionOpened, ConnectionFailed, ConnectionLost, FromServer, Submit>;
+using NodeLinkEvent =
+    std::variant<ConnectionOpened, ConnectionFailed, ConnectionLost, FromServer, Submit>;
 
 // --- actions ------------------------------------------------------------------------------------
 struct OpenConnection {};  // resolve afresh, connect, authenticate; ends in Opened or Failed
@@ -74,7 +76,7 @@ struct LeaseUntil {
 struct ArmObituary {
     std::string server_address;  // of the connection
 };
-using NodeLinkAction =
-    std::variant<OpenConnection, CloseConnection, SendToServer, Deliver, Fence, LeaseUntil, ArmObituary>;
+using NodeLinkAction = std::variant<OpenConnection, CloseConnection, SendToServer, Deliver, Fence,
+                                    LeaseUntil, ArmObituary>;
 
 }  // namespace ddrun::rendezvous

@@ -30,6 +30,9 @@ int exit_code_of(const Cause& cause) {
         case CauseKind::told_to_stop:
             return or_else(cause.exit_code, exit_code::signal_base + signal_number("TERM"));
         case CauseKind::never_formed:
+        case CauseKind::node_lost:
+        case CauseKind::node_left:
+        case CauseKind::membership:
             return or_else(cause.exit_code, exit_code::group_lost);
     }
     return exit_code::internal_error;

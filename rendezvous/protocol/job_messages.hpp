@@ -75,12 +75,12 @@ struct Cause {
 struct Join {
     std::string node_name;
     int slots = 1;
-    int wished_node_rank = -1;     // -1: no wish
-    std::string address;           // where rank 0 would listen
-    int port = 0;                  // held bound by the agent
-    bool hosts_endpoint = false;   // the job's endpoint is an address of this node
-    std::string topology_group;    // nodes of one group get neighbouring ranks; empty: none
-    std::string nccl_version;      // must be that of the other nodes; empty: not known
+    int wished_node_rank = -1;         // -1: no wish
+    std::string address;               // where rank 0 would listen
+    int port = 0;                      // held bound by the agent
+    bool hosts_endpoint = false;       // the job's endpoint is an address of this node
+    std::string topology_group;        // nodes of one group get neighbouring ranks; empty: none
+    std::string nccl_version;          // must be that of the other nodes; empty: not known
     std::uint64_t command_digest = 0;  // of program and arguments; another one is worth a warning
     bool operator==(const Join&) const = default;
 };

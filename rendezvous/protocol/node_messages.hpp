@@ -37,7 +37,8 @@ struct JobTerms {
     bool operator==(const JobTerms&) const = default;
 };
 
-// --- payloads: delivered exactly once and in order, across reconnects -----------------------------
+// --- payloads: delivered exactly once and in order, across reconnects
+// -----------------------------
 struct StoreAsked {  // a worker of this node asks the round's store
     std::int32_t round = 0;
     std::int32_t rank = 0;
@@ -61,12 +62,13 @@ struct StoreAnswered {
 using ToJob = std::variant<ToCoordinator, StoreAsked, StoreForgotten>;
 using FromJob = std::variant<FromCoordinator, StoreAnswered>;
 
-// --- what a node presents when it comes back ------------------------------------------------------
-// A server that knows the job needs only `heard`; one that starts empty rebuilds the job from these.
+// --- what a node presents when it comes back
+// ------------------------------------------------------ A server that knows the job needs only
+// `heard`; one that starts empty rebuilds the job from these.
 struct Standing {
-    RoundGranted grant;  // round 0: it was in none
-    bool done = false;   // its workers all exited 0
-    bool gone = false;   // none of its processes of the round is left
+    RoundGranted grant;    // round 0: it was in none
+    bool done = false;     // its workers all exited 0
+    bool gone = false;     // none of its processes of the round is left
     bool healthy = false;  // a step of this round was committed
     int restarts_used = 0;
     std::optional<StopRound> stop;   // the round is being stopped
@@ -84,7 +86,8 @@ struct KnownKey {
     bool operator==(const KnownKey&) const = default;
 };
 
-// --- agent to server ------------------------------------------------------------------------------
+// --- agent to server
+// ------------------------------------------------------------------------------
 struct NodeHello {
     std::uint32_t oldest = oldest_node_protocol;
     std::uint32_t newest = newest_node_protocol;
@@ -130,7 +133,8 @@ struct Obituary {
 using FromNode =
     std::variant<NodeHello, Heartbeat, FromNodePayload, PresentKeys, Goodbye, Obituary>;
 
-// --- server to agent ------------------------------------------------------------------------------
+// --- server to agent
+// ------------------------------------------------------------------------------
 struct NodeWelcome {
     std::uint32_t version = newest_node_protocol;
     std::string job_incarnation;  // 128 random bits in hex: this run of the job

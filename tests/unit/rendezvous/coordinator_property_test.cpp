@@ -75,6 +75,9 @@ class Watcher {
         REQUIRE((verdict.exit_code != 0) == verdict.has_cause);
     }
 
+    static void check(int, const Parked&) { FAIL("no spare was asked for"); }
+    static void check(int, const Notice&) {}
+
     JobRules rules_;
     int round_ = 0;
     std::set<int> joined_, granted_, clear_, told_;
