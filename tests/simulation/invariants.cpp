@@ -173,6 +173,10 @@ void Invariants::check_cause(int node, const launcher::Finish& finish) const {
             return;
         case CauseKind::never_formed:
             throw Broken("never_formed, but every node joined");
+        case CauseKind::node_lost:
+        case CauseKind::node_left:
+        case CauseKind::membership:
+            throw Broken("a node is named lost, but all are there");
     }
 }
 
