@@ -11,23 +11,23 @@
 namespace ddrun::test {
 
 // Skips (passes with a remark) where machines cannot be made.
-#define DDRUN_NEEDS_HOSTS()                                        \
+#define DDRUN_NEEDS_HOSTS()                                           \
     if (const std::string why = Hosts::unavailable(); !why.empty()) { \
-        WARN("skipped: " << why);                                  \
-        return;                                                    \
+        WARN("skipped: " << why);                                     \
+        return;                                                       \
     }
 
 class Cluster {
   public:
-    explicit Cluster(int hosts, Hosts::Addresses addresses = Hosts::Addresses::both)
-        : hosts(hosts, addresses), jobs(static_cast<std::size_t>(hosts)) {}
+    explicit Cluster(int count, Hosts::Addresses addresses = Hosts::Addresses::both)
+        : hosts(count, addresses), jobs(static_cast<std::size_t>(count)) {}
 
     // What every node is given before the flags of start().
     std::vector<std::string> flags;
     std::string endpoint = Hosts::address(0) + ":29400";
     std::string secret = "a secret of this test only";
 
-    [[nodiscard]] Invocation invocation(int host, const std::vector<std::string>& more,
+    [[nodiscard]] Invocation invocation(const std::vector<std::string>& more,
                                         const std::vector<std::string>& program) const {
         std::vector<std::string> words = {"--rdzv-endpoint=" + endpoint};
         words.insert(words.end(), flags.begin(), flags.end());
@@ -38,9 +38,8 @@ class Cluster {
         return invocation;
     }
     // The node's workers run a shell script.
-    Program& start(int host, const std::string& script,
-                   const std::vector<std::string>& more = {}) {
-        return start(host, invocation(host, more, {"sh", "-c", script}));
+    Program& start(int host, const std::string& script, const std::vector<std::string>& more = {}) {
+        return start(host, invocation(more, {"sh", "-c", script}));
     }
     Program& start(int host, Invocation invocation) {
         auto& job = jobs[static_cast<std::size_t>(host)];
