@@ -1,6 +1,7 @@
 #include "launcher/runtime/agent_runner.hpp"
 
 #include "launcher/core/words.hpp"
+#include "launcher/runtime/local_job_link.hpp"
 #include "launcher/runtime/run_agent.hpp"
 #include "launcher/runtime/start_failure.hpp"
 #include "rendezvous/platform/clock.hpp"
@@ -46,7 +47,7 @@ AgentRunner::AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,
     : job_(job),
       logs_(logs),
       agent_(agent_rules(job, port.number())),
-      coordinator_(job_rules(job.spec)),
+      link_(std::make_unique<LocalJobLink>(job_rules(job.spec), ears())),
       signals_(io_, watched_signals(job.spec.stop_signals, job.inherited),
                [this](const ReceivedSignal& received) { signal_arrived(received); }),
       workers_(io_, "ddrun-" + detail::random_hex_128(),
@@ -55,7 +56,8 @@ AgentRunner::AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,
                 },
                 [this](int local_rank) {
                     if (round_) {
-                        round_->store.forget(round_->grant().first_rank + local_rank);
+                        link_->forget(round_->grant().round,
+                                      round_->grant().first_rank + local_rank);
                     }
                 }}),
       keeper_(io_, keeper,
@@ -119,9 +121,9 @@ void AgentRunner::happen(Event event) {
 void AgentRunner::handle_all() {
     handling_ = true;
     while (!events_.empty()) {
-        const Event event = std::move(events_.front());
+        Event event = std::move(events_.front());
         events_.pop_front();
-        std::visit([this](const auto& one) { handle(one); }, event);
+        std::visit([this](auto& one) { handle(one); }, event);
     }
     handling_ = false;
     log_states();
@@ -133,24 +135,24 @@ void AgentRunner::log_states() {
     if (!detail::logs(detail::LogLevel::debug)) {
         return;
     }
-    std::string states = "agent: " + agent_.describe() + "; job: " + coordinator_.describe();
+    std::string states = "agent: " + agent_.describe() + "; job: " + link_->describe();
     if (states != logged_states_) {
         decisions.debug(states);
         logged_states_ = std::move(states);
     }
 }
 
-void AgentRunner::handle(const AgentEvent& event) {
+void AgentRunner::handle(AgentEvent& event) {
     perform(agent_.step(event, detail::now()));
 }
 
-void AgentRunner::handle(const rendezvous::ToCoordinator& message) {
-    perform(coordinator_.step({0, message}, detail::now()));
+void AgentRunner::handle(rendezvous::ToCoordinator& message) {
+    link_->say(message);
 }
 
-void AgentRunner::handle(const rendezvous::StoreRequest& request) {
+void AgentRunner::handle(WorkerAsks& asks) {
     if (round_) {
-        perform(round_->store.step(request, detail::now()));
+        link_->ask(round_->grant().round, asks.rank, std::move(asks.request));
     }
 }
 
@@ -160,32 +162,28 @@ void AgentRunner::perform(const Agent::Actions& actions) {
     }
 }
 
-void AgentRunner::perform(const rendezvous::Coordinator::Actions& actions) {
-    for (const rendezvous::NodeAnswer& answer : actions) {
-        happen(AgentEvent(answer.message));
-    }
-}
-
-void AgentRunner::perform(const rendezvous::KeyValueStore::Actions& actions) {
-    for (const rendezvous::StoreReply& reply : actions) {
-        workers_.send(reply.client - round_->grant().first_rank, reply.reply);
-    }
+JobLink::Ears AgentRunner::ears() {
+    JobLink::Ears ears;
+    ears.hear = [this](rendezvous::FromCoordinator message) {
+        happen(AgentEvent(std::move(message)));
+    };
+    ears.answer = [this](int round, int rank, const rendezvous::ToWorker& reply) {
+        if (is_current(round)) workers_.send(rank - round_->grant().first_rank, reply);
+    };
+    ears.closed = [] {};
+    return ears;
 }
 
 void AgentRunner::advance() {
     handling_ = true;
     const TimePoint now = detail::now();
     perform(agent_.advance_to(now));
-    perform(coordinator_.advance_to(now));
-    if (round_) {
-        perform(round_->store.advance_to(now));
-    }
+    link_->advance_to(now);
     handle_all();
 }
 
 void AgentRunner::set_timer() {
-    auto next = earlier(agent_.next_deadline(), coordinator_.next_deadline());
-    next = earlier(next, round_ ? round_->store.next_deadline() : std::nullopt);
+    const auto next = earlier(agent_.next_deadline(), link_->next_deadline());
     if (finish_ || next == timer_set_for_) {
         return;
     }
@@ -212,6 +210,7 @@ void AgentRunner::act(const Say& action) {
 
 void AgentRunner::act(const BeginRound& action) {
     round_ = std::make_unique<LocalRound>(job_, logs_, action.grant, workers_.address());
+    link_->begin_round(action.grant);
     workers_.begin_round(action.grant.round, action.grant.first_rank, job_.slots);
     round_began_ = detail::now();
     last_round_ = action.grant.round;
@@ -221,8 +220,9 @@ void AgentRunner::act(const BeginRound& action) {
     }
 }
 
-void AgentRunner::act(const EndRound&) {
+void AgentRunner::act(const EndRound& action) {
     workers_.end_round();
+    link_->end_round(action.round);
     round_.reset();
     state_ = "waiting";
 }
@@ -279,7 +279,7 @@ void AgentRunner::act(const TellWorkersToStop& action) {
 
 void AgentRunner::act(const TellWorkersAborted& action) {
     if (round_) {
-        perform(round_->store.abort(action.words));
+        link_->abort_waits(round_->grant().round, action.words);
     }
     workers_.announce(rendezvous::RoundAborted{action.rank, action.words});
 }

@@ -5,6 +5,7 @@
 #include "launcher/keeper/keeper.hpp"
 #include "launcher/runtime/cgroup.hpp"
 #include "launcher/runtime/job.hpp"
+#include "launcher/runtime/job_link.hpp"
 #include "launcher/runtime/keeper_link.hpp"
 #include "launcher/runtime/local_round.hpp"
 #include "launcher/runtime/master_port.hpp"
@@ -13,7 +14,6 @@
 #include "launcher/runtime/status_file.hpp"
 #include "launcher/runtime/worker_link.hpp"
 #include "launcher/runtime/worker_output.hpp"
-#include "rendezvous/core/coordinator.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -26,9 +26,9 @@
 
 namespace ddrun::launcher {
 
-// The control thread: turns what happens into events, gives them to the cores (agent, coordinator,
-// the round's store), performs each of their actions with one call, and owns the one timer that
-// says when to ask them again. Decides nothing about the job; the one reader of its clock.
+// The control thread: turns what happens into events, gives them to the agent's core or, through
+// the link, to the job, performs each action with one call, and owns the one timer that says when
+// to ask them again. Decides nothing about the job.
 class AgentRunner {
   public:
     AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,
@@ -38,7 +38,13 @@ class AgentRunner {
     [[nodiscard]] int run();
 
   private:
-    using Event = std::variant<AgentEvent, rendezvous::ToCoordinator, rendezvous::StoreRequest>;
+    struct WorkerAsks {
+        int rank = 0;
+        rendezvous::FromWorker request;
+    };
+    using Event = std::variant<AgentEvent, rendezvous::ToCoordinator, WorkerAsks>;
+
+    [[nodiscard]] JobLink::Ears ears();
 
     // What happened outside.
     void signal_arrived(const ReceivedSignal& received);
@@ -65,12 +71,10 @@ class AgentRunner {
     // Events wait in a queue, so that one made while acting is handled after the act.
     void happen(Event event);
     void handle_all();
-    void handle(const AgentEvent& event);
-    void handle(const rendezvous::ToCoordinator& message);
-    void handle(const rendezvous::StoreRequest& request);
+    void handle(AgentEvent& event);
+    void handle(rendezvous::ToCoordinator& message);
+    void handle(WorkerAsks& asks);
     void perform(const Agent::Actions& actions);
-    void perform(const rendezvous::Coordinator::Actions& actions);
-    void perform(const rendezvous::KeyValueStore::Actions& actions);
     void advance();
     void set_timer();
     void log_states();  // at -vv, when they changed
@@ -120,7 +124,7 @@ class AgentRunner {
     std::optional<TimePoint> timer_set_for_;
 
     Agent agent_;
-    rendezvous::Coordinator coordinator_;
+    std::unique_ptr<JobLink> link_;
     std::unique_ptr<LocalRound> round_;  // null between rounds
     std::deque<Event> events_;
     bool handling_ = false;

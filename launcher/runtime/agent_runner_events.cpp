@@ -90,8 +90,7 @@ void AgentRunner::worker_said(int local_rank, rendezvous::FromWorker message) {
         ArenaTable::Answer answer = round_->arenas.open(*arena);
         workers_.send(local_rank, answer.reply, std::move(answer.memory));
     } else {
-        happen(
-            rendezvous::StoreRequest{round_->grant().first_rank + local_rank, std::move(message)});
+        happen(WorkerAsks{round_->grant().first_rank + local_rank, std::move(message)});
     }
 }
 

@@ -50,8 +50,7 @@ StreamEnds lend_terminal(int number) {
 
 LocalRound::LocalRound(const Job& job, RunLogs& logs, const rendezvous::RoundGranted& grant,
                        const std::string& agent_socket)
-    : store(grant.world_size),
-      logs_(logs),
+    : logs_(logs),
       grant_(grant),
       plans_(
           plan_workers(job.spec, job.facts, grant, round_facts(job, logs, grant, agent_socket))) {}

@@ -3,7 +3,6 @@
 #include "launcher/runtime/arena_table.hpp"
 #include "launcher/runtime/job.hpp"
 #include "launcher/runtime/run_logs.hpp"
-#include "rendezvous/core/key_value_store.hpp"
 #include "rendezvous/platform/unique_fd.hpp"
 
 #include <string>
@@ -11,8 +10,7 @@
 
 namespace ddrun::launcher {
 
-// What one round has at this node's edge: the plans of its workers, their keys, their shared
-// memory. Ends with the round, so nothing of it can be met in a later one.
+// What one round has at this node's edge: the plans of its workers, their shared memory. Ends with the round, so nothing of it can be met in a later one.
 class LocalRound {
   public:
     LocalRound(const Job& job, RunLogs& logs, const rendezvous::RoundGranted& grant,
@@ -30,7 +28,6 @@ class LocalRound {
     };
     [[nodiscard]] Pipes open_pipes(int local_rank) const;
 
-    rendezvous::KeyValueStore store;
     ArenaTable arenas;
 
   private:
