@@ -2,7 +2,9 @@
 
 #include "rendezvous/protocol/worker_messages.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <tuple>
 
 // Type number and fields of every message between worker and agent, in wire order: the one place
@@ -12,10 +14,20 @@ namespace ddrun::rendezvous {
 // Text for people: cut to max_words_bytes when written, refused when longer.
 template <typename Message>
 struct Words {
+    static constexpr std::size_t limit = max_words_bytes;
     std::string Message::*field;
 };
 template <typename Message>
 Words(std::string Message::*) -> Words<Message>;
+
+// Names, addresses and ids: the same with max_name_bytes.
+template <typename Message>
+struct Name {
+    static constexpr std::size_t limit = max_name_bytes;
+    std::string Message::*field;
+};
+template <typename Message>
+Name(std::string Message::*) -> Name<Message>;
 
 template <typename Message>
 struct Layout;

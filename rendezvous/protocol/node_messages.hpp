@@ -17,7 +17,9 @@ namespace ddrun::rendezvous {
 constexpr std::uint32_t newest_node_protocol = 1;
 constexpr std::uint32_t oldest_node_protocol = 1;
 // Until the hello is accepted a peer may not make us hold more than this.
-constexpr std::size_t max_hello_frame_bytes = 16u << 10;
+constexpr std::size_t max_hello_frame_bytes = 32u << 10;
+constexpr std::size_t max_node_frame_bytes = max_frame_bytes + 256;  // a worker's frame and whose
+constexpr std::size_t max_no_restart_codes = 256;                    // --no-restart-on
 
 // What has to be the same on all nodes of a job, or they are refused. A value that the user did not
 // give is its default.
@@ -37,8 +39,7 @@ struct JobTerms {
     bool operator==(const JobTerms&) const = default;
 };
 
-// --- payloads: delivered exactly once and in order, across reconnects
-// -----------------------------
+// --- payloads: delivered exactly once and in order, across reconnects ----------------------------
 struct StoreAsked {  // a worker of this node asks the round's store
     std::int32_t round = 0;
     std::int32_t rank = 0;
@@ -54,7 +55,8 @@ struct StoreAnswered {
     std::int32_t round = 0;
     std::int32_t rank = 0;
     // How often the key had been written when this answer was made, this write included; 0 for
-    // answers about no single key. A server that starts empty is told these numbers.
+    // answers about no single key. Written means: set, added to, deleted where it was there, or
+    // compare-set with `desired` as the answer. A server that starts empty is told these numbers.
     std::uint64_t writes = 0;
     ToWorker reply;
     bool operator==(const StoreAnswered&) const = default;
@@ -62,9 +64,9 @@ struct StoreAnswered {
 using ToJob = std::variant<ToCoordinator, StoreAsked, StoreForgotten>;
 using FromJob = std::variant<FromCoordinator, StoreAnswered>;
 
-// --- what a node presents when it comes back
-// ------------------------------------------------------ A server that knows the job needs only
-// `heard`; one that starts empty rebuilds the job from these.
+// --- what a node presents when it comes back -----------------------------------------------------
+// A server that knows the job needs only `heard`; one that starts empty rebuilds the job from
+// these.
 struct Standing {
     RoundGranted grant;    // round 0: it was in none
     bool done = false;     // its workers all exited 0
@@ -81,13 +83,24 @@ struct KnownKey {
     std::string key;
     Bytes value;
     bool deleted = false;
-    std::uint64_t writes = 0;      // as in the last StoreAnswered about it
+    std::uint64_t writes = 0;      // as in the last StoreAnswered about it; 0: from a multi-get
     std::uint64_t own_writes = 0;  // how many of them were this node's, all answered
     bool operator==(const KnownKey&) const = default;
 };
 
-// --- agent to server
-// ------------------------------------------------------------------------------
+// A barrier or all-gather that `rank` of this node came through: `times` in this round. Another
+// rank that still waits for a time that this one has passed must be let through, with `values`
+// where it is an all-gather (only on one entry of a name: the answer of the node's last passage).
+struct PassedGathering {
+    bool all_gather = false;
+    std::string name;
+    std::int32_t rank = 0;
+    std::uint64_t times = 0;
+    std::vector<Bytes> values;
+    bool operator==(const PassedGathering&) const = default;
+};
+
+// --- agent to server -----------------------------------------------------------------------------
 struct NodeHello {
     std::uint32_t oldest = oldest_node_protocol;
     std::uint32_t newest = newest_node_protocol;
@@ -116,7 +129,7 @@ struct FromNodePayload {
 struct PresentKeys {  // in parts; the last one says so
     std::int32_t round = 0;
     std::vector<KnownKey> keys;
-    std::vector<std::string> passed_barriers;  // names this node's workers came through, this round
+    std::vector<PassedGathering> passed;
     bool last = true;
     bool operator==(const PresentKeys&) const = default;
 };
@@ -133,8 +146,14 @@ struct Obituary {
 using FromNode =
     std::variant<NodeHello, Heartbeat, FromNodePayload, PresentKeys, Goodbye, Obituary>;
 
-// --- server to agent
-// ------------------------------------------------------------------------------
+// --- server to agent -----------------------------------------------------------------------------
+// `present_keys`: the server started empty. Payloads of both directions then count from 1 again,
+// from this welcome on, on both sides. The node sends PresentKeys (in parts), then as payloads 1,
+// 2, ... in the order of their submission all that may be lost: what the old server had not heard,
+// and of what it had heard the store requests without an answer, the failure reports of a round
+// that was not stopped and a leave without a verdict. They may repeat what `standing` says. Until
+// the last part has come the server sends this node no payload, so that a connection lost in
+// between starts the same over.
 struct NodeWelcome {
     std::uint32_t version = newest_node_protocol;
     std::string job_incarnation;  // 128 random bits in hex: this run of the job
@@ -151,7 +170,9 @@ struct NodeRefused {  // the connection is closed after this
 struct HeartbeatSeen {
     std::uint64_t number = 0;
     std::uint64_t heard = 0;
-    std::int32_t round = 0;  // the round the server has this node in; 0: none
+    // The round the server has this node in, until the next one is granted; 0: none. A node with
+    // processes of another round kills them. While a job is being recovered: what the hello said.
+    std::int32_t round = 0;
     bool operator==(const HeartbeatSeen&) const = default;
 };
 struct FromServerPayload {

@@ -17,6 +17,7 @@ constexpr std::size_t max_frame_bytes = 64u << 20;  // one value may be large; m
 constexpr std::size_t max_key_bytes = 4096;         // longer: StoreError::too_large
 constexpr std::size_t max_list_items = 65536;       // keys of a multi-get, values of an all-gather
 constexpr std::size_t max_words_bytes = 4096;       // words for people; cut when sent
+constexpr std::size_t max_name_bytes = 255;         // names, addresses and ids; cut when sent
 
 using Bytes = std::string;  // raw bytes, not text
 
