@@ -1,12 +1,17 @@
 #pragma once
 
 #include "rendezvous/core/delivery.hpp"
+#include "rendezvous/core/store_memory.hpp"
 #include "rendezvous/protocol/node_messages.hpp"
 #include "rendezvous/protocol/time.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -26,32 +31,50 @@ struct NodeLinkRules {
     Duration retry_first = std::chrono::milliseconds(100);  // backoff: doubles to the limit
     Duration retry_limit = std::chrono::seconds(2);
     Duration progress_every = std::chrono::seconds(20);  // a line while waiting
-    std::uint64_t jitter_seed = 0;
+    std::uint64_t jitter_seed = 0;  // shortens each backoff by up to a fifth; 0: exact
 };
+
+// Workers freeze so long before the lease ends: the server counts from when it heard us, we from
+// when we sent, and freezing takes a moment.
+[[nodiscard]] constexpr Duration lease_margin(Duration lease) {
+    return std::min<Duration>(std::chrono::seconds(3), lease / 5);
+}
 
 // --- events -------------------------------------------------------------------------------------
 struct ConnectionOpened {  // authenticated, nothing sent yet
     std::string local_address;
-    std::string remote_address;
-    bool remote_is_this_node = false;
+    std::string remote_address;        // handed back with ArmObituary
+    bool remote_is_this_node = false;  // the endpoint is an address of this node
 };
 struct ConnectionFailed {  // this try; `fatal`: trying again cannot help (wrong key)
-    std::string words;
+    std::string words;     // "Connection refused"
     bool fatal = false;
     int exit_code = 0;  // where fatal
 };
-struct ConnectionLost {
+struct ConnectionLost {  // closed or reset by the other end, or what came was malformed
     std::string words;
 };
-struct Submit {  // to the coordinator or the store, on behalf of this node
+// To the coordinator or the store, on behalf of this node. A Join is ignored: the hello carries it.
+struct Submit {
     ToJob payload;
 };
-using NodeLinkEvent =
-    std::variant<ConnectionOpened, ConnectionFailed, ConnectionLost, FromServer, Submit>;
+// The round is being stopped here: open store requests of it are answered `aborted` with these
+// words, and so is every later one.
+struct AbortWaits {
+    std::int32_t round = 0;
+    std::string words;
+};
+// This node's part is over: say so to the server and close. `processes_left`: some could not be
+// killed, so the server must not take this node for gone.
+struct NodeFinished {
+    bool processes_left = false;
+};
+using NodeLinkEvent = std::variant<ConnectionOpened, ConnectionFailed, ConnectionLost, FromServer,
+                                   Submit, AbortWaits, NodeFinished>;
 
 // --- actions ------------------------------------------------------------------------------------
-struct OpenConnection {};  // resolve afresh, connect, authenticate; ends in Opened or Failed
-struct CloseConnection {};
+struct OpenConnection {};   // resolve afresh, connect, authenticate; ends in Opened or Failed
+struct CloseConnection {};  // or give up opening it; nothing more is heard of it, no ConnectionLost
 struct SendToServer {
     FromNode message;
 };
@@ -61,14 +84,14 @@ struct Deliver {  // to the Agent core, or to a worker of the round
 enum class FenceStep {
     freeze,  // contact is lost: SIGSTOP the workers before the lease ends
     thaw,    // the server confirmed the round
-    kill,    // the server named a later round, or the grace ended
+    kill,    // the server named another round, or the grace ended
 };
 struct Fence {
     FenceStep step = FenceStep::freeze;
     std::string words;
 };
 // The keeper freezes the workers by itself once this time has passed without a later one: the agent
-// may be stopped or hang.
+// may be stopped or hang. TimePoint::max(): the job is over, nobody has to be fenced.
 struct LeaseUntil {
     TimePoint until{};
 };
@@ -78,5 +101,138 @@ struct ArmObituary {
 };
 using NodeLinkAction = std::variant<OpenConnection, CloseConnection, SendToServer, Deliver, Fence,
                                     LeaseUntil, ArmObituary>;
+
+// States, each with what it waits for:
+//   created    the first call
+//   opening    Opened or Failed
+//   greeting   NodeWelcome or NodeRefused
+//   welcomed   anything from the server
+//   waiting    the time of the next try
+//   parting    the server's sign that it heard the last of us, 1 s at most
+//   closed     nothing: no action comes any more
+// After a verdict (the server's or one of its own) it opens no connection any more, unless this
+// node leaves a job that goes on and still has processes; it stays for NodeFinished.
+class NodeLink {
+  public:
+    using Actions = std::vector<NodeLinkAction>;
+
+    explicit NodeLink(NodeLinkRules rules);
+
+    [[nodiscard]] Actions step(NodeLinkEvent event, TimePoint now);
+    [[nodiscard]] Actions advance_to(TimePoint now);
+    [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+
+    // NodeFinished was said and nothing more is to be sent.
+    [[nodiscard]] bool finished() const { return state_ == State::closed; }
+    // One line for -vv, logs and failing tests.
+    [[nodiscard]] std::string describe() const;
+
+  private:
+    enum class State { created, opening, greeting, welcomed, waiting, parting, closed };
+    enum class FenceState { clear, frozen, killed };
+    struct Posted {
+        Ticket ticket = 0;
+        Kept payload;
+    };
+    struct SentHeartbeat {
+        std::uint64_t number = 0;
+        TimePoint at{};
+    };
+
+    void on(ConnectionOpened event, TimePoint now);
+    void on(ConnectionFailed event, TimePoint now);
+    void on(ConnectionLost event, TimePoint now);
+    void on(FromServer event, TimePoint now);
+    void on(Submit event, TimePoint now);
+    void on(AbortWaits event, TimePoint now);
+    void on(NodeFinished event, TimePoint now);
+
+    void on(NodeWelcome welcome, TimePoint now);
+    void on(NodeRefused refusal, TimePoint now);
+    void on(HeartbeatSeen seen, TimePoint now);
+    void on(FromServerPayload payload, TimePoint now);
+
+    // What the job says, on its way to the agent.
+    void note(const FromCoordinator& message);
+    void note(const RoundGranted& grant);
+    void note(const StopRound& stop);
+    void note(const Verdict& verdict);
+    void note(const Parked&) {}
+    void note(const Notice&) {}
+    // What the agent says, on its way to the job.
+    void note(const ToCoordinator& message);
+
+    void pass_time(TimePoint now);
+    void watch_connection(TimePoint now);
+    void watch_contact(TimePoint now);
+    void watch_lease(TimePoint now);
+
+    void open(TimePoint now);
+    void retry_later(TimePoint now, std::string reason);
+    void lose(TimePoint now, TimePoint since, std::string reason);
+    void close_connection();
+    [[nodiscard]] Duration backoff() const;
+    [[nodiscard]] NodeHello hello(const ConnectionOpened& connection) const;
+
+    void submit(ToJob payload);
+    void submit_store(StoreAsked asked, TimePoint now);
+    void send(std::uint64_t sequence, const ToJob& payload);
+    void present(TimePoint now);
+    void heartbeat(TimePoint now);
+    void renew_lease(TimePoint heard_from);
+    void confirm(const HeartbeatSeen& seen, TimePoint now);
+
+    void notice(std::string words, bool warning);
+    void report_progress(TimePoint now);
+    void fence(FenceStep step, std::string words);
+    void end_with(int exit_code, CauseKind kind, std::string words);
+
+    [[nodiscard]] bool connected() const;
+    [[nodiscard]] bool was_welcomed() const { return !job_incarnation_.empty(); }
+    [[nodiscard]] bool holds_processes() const;
+    [[nodiscard]] bool is_over() const;
+    [[nodiscard]] Duration silence_limit() const;
+    [[nodiscard]] std::string_view name_of_state() const;
+
+    NodeLinkRules rules_;
+    State state_ = State::created;
+
+    // Tries, before the first welcome or since contact was lost.
+    TimePoint trying_since_{};
+    int tries_ = 0;
+    std::string last_reason_;
+    TimePoint next_try_{};
+    TimePoint next_progress_{};
+    bool told_to_wait_ = false;  // NodeRefused{retry_later}: said once
+
+    // The connection.
+    std::string local_address_;
+    std::string remote_address_;
+    TimePoint greeted_{};
+    TimePoint last_heard_{};
+    TimePoint next_heartbeat_{};
+    std::uint64_t heartbeats_ = 0;
+    std::deque<SentHeartbeat> unseen_;        // of this connection
+    std::optional<TimePoint> loopback_hint_;  // when to say that only this machine can join
+    TimePoint part_by_{};
+
+    // Contact and fence.
+    std::optional<TimePoint> lost_since_;
+    TimePoint lease_end_{};  // ours: the margin is taken off
+    FenceState fence_ = FenceState::clear;
+
+    // What is said and heard exactly once.
+    std::string job_incarnation_;
+    Outbox<Posted> outbox_;
+    Ticket last_ticket_ = 0;
+    Inbox inbox_;
+    Standing standing_;
+    StoreMemory memory_;
+    // Heard by the server but not settled; sent again to one that starts empty.
+    std::map<Ticket, Kept> unsettled_;
+    bool leaving_ = false;
+
+    Actions out_;  // of the step being made
+};
 
 }  // namespace ddrun::rendezvous

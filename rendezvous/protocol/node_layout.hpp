@@ -130,8 +130,9 @@ struct Layout<Notice> {
 template <>
 struct Layout<StoreAnswered> {
     static constexpr std::uint8_t type = 213;
-    static constexpr auto fields = std::tuple(&StoreAnswered::round, &StoreAnswered::rank,
-                                              &StoreAnswered::writes, &StoreAnswered::reply);
+    static constexpr auto fields =
+        std::tuple(&StoreAnswered::round, &StoreAnswered::rank, &StoreAnswered::writes,
+                   &StoreAnswered::wrote, &StoreAnswered::reply);
 };
 
 // --- agent to server: 128 to 143 ----------------------------------------------------------------

@@ -18,8 +18,9 @@ constexpr std::uint32_t newest_node_protocol = 1;
 constexpr std::uint32_t oldest_node_protocol = 1;
 // Until the hello is accepted a peer may not make us hold more than this.
 constexpr std::size_t max_hello_frame_bytes = 32u << 10;
-constexpr std::size_t max_node_frame_bytes = max_frame_bytes + 256;  // a worker's frame and whose
-constexpr std::size_t max_no_restart_codes = 256;                    // --no-restart-on
+// A worker's largest frame, or a key with its largest value, and what is said about it.
+constexpr std::size_t max_node_frame_bytes = max_frame_bytes + (64u << 10);
+constexpr std::size_t max_no_restart_codes = 256;  // --no-restart-on
 
 // What has to be the same on all nodes of a job, or they are refused. A value that the user did not
 // give is its default.
@@ -55,9 +56,9 @@ struct StoreAnswered {
     std::int32_t round = 0;
     std::int32_t rank = 0;
     // How often the key had been written when this answer was made, this write included; 0 for
-    // answers about no single key. Written means: set, added to, deleted where it was there, or
-    // compare-set with `desired` as the answer. A server that starts empty is told these numbers.
+    // answers about no single key. A server that starts empty is told these numbers.
     std::uint64_t writes = 0;
+    bool wrote = false;  // this request did: set, added, deleted what was there, swapped
     ToWorker reply;
     bool operator==(const StoreAnswered&) const = default;
 };
