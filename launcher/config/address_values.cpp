@@ -148,6 +148,22 @@ Refusal read_rendezvous_conf(std::string_view text) {
     return std::nullopt;
 }
 
+RendezvousTimes rendezvous_times(std::string_view text) {
+    RendezvousTimes times;
+    std::optional<Duration> timeout;
+    for (const std::string& pair : split_list(text)) {
+        const std::size_t equals = pair.find('=');
+        const std::string key = pair.substr(0, equals);
+        Duration value{};
+        if (equals == pair.npos || read(pair.substr(equals + 1), value)) continue;
+        if (key == "join_timeout") times.join = value;
+        if (key == "timeout") timeout = value;
+        if (key == "last_call_timeout") times.last_call = value;
+    }
+    if (!times.join) times.join = timeout;
+    return times;
+}
+
 Refusal read_gpus(std::string_view text, std::optional<std::string>& value) {
     for (const std::string& entry : split_list(text)) {
         if (is_gpu_entry(entry)) continue;

@@ -49,6 +49,7 @@ void Assembly::settle() {
     spec_ = draft_;
     settle_kind();
     settle_addresses();
+    settle_times();
     if (!problems_.empty()) return;
     add_problems(
         validate(spec_, [this](std::string_view option) { return sources_.name_of(option); }));
@@ -76,6 +77,24 @@ void Assembly::settle_kind() {
     }
 }
 
+// Several nodes meet at the endpoint, or, in a static launch, at the master's host.
+void Assembly::settle_rendezvous() {
+    values::Endpoint endpoint;
+    if (!spec_.endpoint.empty() && !values::read(spec_.endpoint, endpoint)) {
+        spec_.rendezvous_host = endpoint.host;
+        spec_.rendezvous_port = endpoint.port.value_or(spec_.rendezvous_port);
+    } else {
+        spec_.rendezvous_host = spec_.master_addr.value_or("");
+    }
+}
+
+void Assembly::settle_times() {
+    if (!draft_.rdzv_conf) return;
+    const values::RendezvousTimes times = values::rendezvous_times(*draft_.rdzv_conf);
+    if (times.join && !sources_.given("join-timeout")) spec_.join_timeout = *times.join;
+    if (times.last_call && !sources_.given("last-call")) spec_.last_call = *times.last_call;
+}
+
 // One node: its workers meet at MASTER_ADDR:MASTER_PORT and nowhere else, so torchrun's words for
 // the rendezvous only choose these two.
 void Assembly::settle_addresses() {
@@ -83,7 +102,7 @@ void Assembly::settle_addresses() {
         spec_.endpoint.clear();
         if (!sources_.given("rdzv-id")) spec_.job_id.clear();
     }
-    if (spec_.max_nodes > 1) return;
+    if (has_several_nodes(spec_)) return settle_rendezvous();
     if (!spec_.master_addr) spec_.master_addr = draft_.local_addr;
     values::Endpoint endpoint;
     const bool has_port = !spec_.endpoint.empty() && !values::read(spec_.endpoint, endpoint) &&

@@ -29,6 +29,8 @@ class Assembly {
   private:
     void settle_kind();
     void settle_addresses();
+    void settle_rendezvous();
+    void settle_times();
 
     Draft draft_;
     JobSpec spec_;

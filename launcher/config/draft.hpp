@@ -15,9 +15,8 @@ struct Draft : JobSpec {
     bool no_python = false;
     bool run_path = false;
 
-    // torchrun's words for the rendezvous; on one node they only choose addresses.
+    // torchrun's words for the rendezvous.
     bool standalone = false;
-    std::optional<std::string> local_addr;
     std::string rdzv_backend = "ddrun";
     std::optional<std::string> rdzv_conf;
 

@@ -42,6 +42,36 @@ constexpr Codec host = {
     [](const Draft& draft) { return draft.*Field ? Texts{*(draft.*Field)} : Texts(); },
     [] { return std::string("a host name or an address"); }};
 
+template <auto Field>
+constexpr Codec host_and_port_or_none = {
+    [](Draft& draft, std::string_view text) -> Refusal {
+        values::Endpoint parsed;
+        if (text == "none") {
+            (draft.*Field).reset();
+            return std::nullopt;
+        }
+        if (Refusal refusal = values::read(text, parsed)) return refusal;
+        if (!parsed.port) return "the port is missing";
+        draft.*Field = std::string(text);
+        return std::nullopt;
+    },
+    [](const Draft& draft) { return Texts{(draft.*Field).value_or("none")}; },
+    [] { return std::string("HOST:PORT, or none"); }};
+
+template <auto Field>
+constexpr Codec label_or_none = {
+    [](Draft& draft, std::string_view text) -> Refusal {
+        if (text == "none") {
+            (draft.*Field).reset();
+            return std::nullopt;
+        }
+        if (Refusal refusal = check_label(text)) return refusal;
+        draft.*Field = std::string(text);
+        return std::nullopt;
+    },
+    [](const Draft& draft) { return Texts{(draft.*Field).value_or("none")}; },
+    [] { return std::string("1 to 255 characters without control characters, or none"); }};
+
 inline constexpr Codec backend = {
     [](Draft& draft, std::string_view text) -> Refusal {
         if (text == "etcd" || text == "etcd-v2") {

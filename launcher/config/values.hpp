@@ -56,6 +56,12 @@ struct Endpoint {
 [[nodiscard]] Refusal read_host(std::string_view text, std::optional<std::string>& value);
 // torchrun's KEY=VALUE,...: keys it knows, values of their kind.
 [[nodiscard]] Refusal read_rendezvous_conf(std::string_view text);
+// What of a right one means something here.
+struct RendezvousTimes {
+    std::optional<Duration> join;       // join_timeout, else timeout
+    std::optional<Duration> last_call;  // last_call_timeout
+};
+[[nodiscard]] RendezvousTimes rendezvous_times(std::string_view text);
 
 // Comma list; a doubled comma is a comma of the item.
 [[nodiscard]] std::vector<std::string> split_list(std::string_view text);

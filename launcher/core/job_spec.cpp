@@ -32,4 +32,8 @@ ProgramKind decided_kind(const JobSpec& spec) {
     return is_script ? ProgramKind::script : ProgramKind::execute;
 }
 
+bool has_several_nodes(const JobSpec& spec) {
+    return spec.max_nodes + spec.spares > 1;
+}
+
 }  // namespace ddrun::launcher

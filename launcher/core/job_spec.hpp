@@ -78,9 +78,29 @@ struct JobSpec {
     // --- identity and addresses; one node binds loopback only
     std::string job_id = "none";  // empty (--standalone without an id): the incarnation serves
     std::string role = "default";
-    std::string endpoint;  // host[:port]; empty on one node
+    std::string endpoint;  // host[:port] as typed; empty on one node
+    // What the endpoint comes to for a job of several nodes: where its nodes meet. Without an
+    // endpoint `master_addr` names the host, as in a static launch.
+    std::string rendezvous_host;
+    int rendezvous_port = 29400;
     std::optional<std::string> master_addr;
     std::optional<int> master_port;  // taken by somebody else: 71; absent: a free one
+
+    // --- several nodes; one node has nobody to meet and listens to nobody
+    int spares = 0;  // nodes beyond max_nodes that wait until one of the others is lost
+    std::optional<std::string> local_addr;      // of this node: bound, and told to the others
+    std::optional<std::string> interface;       // or the network interface that has it
+    std::optional<std::string> topology_group;  // nodes of one group get neighbouring ranks
+    std::optional<std::string> secret_file;
+    bool insecure = false;                             // neither authentication nor encryption
+    Duration join_timeout = std::chrono::minutes(10);  // until the group is complete; then 75
+    // How long a group that has min_nodes waits for more of max_nodes.
+    Duration last_call = std::chrono::seconds(30);
+    Duration heartbeat = std::chrono::seconds(1);
+    Duration lease = std::chrono::seconds(15);  // silent for so long: lost
+    // Workers are kept so long without contact to the rendezvous; then 75.
+    Duration rendezvous_grace = std::chrono::seconds(60);
+    std::optional<std::string> status_listen;  // host:port of the status page
 
     // --- failure
     int max_restarts = 0;            // restarts of the whole group, job-wide
@@ -133,5 +153,8 @@ struct JobSpec {
 // What `kind` comes to for this program: execute, module or script; all but execute run under
 // Python.
 [[nodiscard]] ProgramKind decided_kind(const JobSpec& spec);
+
+// Nodes have to meet before the first round.
+[[nodiscard]] bool has_several_nodes(const JobSpec& spec);
 
 }  // namespace ddrun::launcher

@@ -7,12 +7,32 @@ namespace {
 
 using Sentences = std::vector<std::string>;
 
-// ddrun runs one node so far; everything else that follows from it asks `max_nodes`.
-void check_node_count(const JobSpec& spec, const NameOf& name_of, Sentences& problems) {
-    if (spec.max_nodes <= 1) return;
-    problems.push_back(name_of("nnodes") +
-                       ": this version of ddrun runs jobs of one node, not of " +
-                       std::to_string(spec.max_nodes) + "; leave --nnodes out or give 1");
+// Heartbeats that get lost or late must not cost a node its place.
+constexpr int heartbeats_in_a_lease = 3;
+
+void check_meeting_place(const JobSpec& spec, const NameOf& name_of, Sentences& problems) {
+    if (!has_several_nodes(spec)) return;
+    if (spec.rendezvous_port == 0) {
+        problems.push_back(name_of("rdzv-endpoint") +
+                           ": port 0 would be another one on each node; give one, or none");
+    }
+    if (!spec.rendezvous_host.empty()) return;
+    problems.push_back(name_of(spec.spares > 0 ? "spares" : "nnodes") +
+                       ": a job of several nodes needs a place to meet; give all of them the same "
+                       "--rdzv-endpoint=HOST[:PORT], HOST being one of the nodes");
+}
+
+void check_lease(const JobSpec& spec, const NameOf& name_of, Sentences& problems) {
+    if (spec.lease >= heartbeats_in_a_lease * spec.heartbeat) return;
+    problems.push_back(name_of("lease") + ": a lease is at least " +
+                       std::to_string(heartbeats_in_a_lease) + " times the heartbeat; give " +
+                       name_of("lease") + " more or " + name_of("heartbeat") + " less");
+}
+
+void check_own_address(const JobSpec& spec, const NameOf& name_of, Sentences& problems) {
+    if (!spec.local_addr || !spec.interface) return;
+    problems.push_back(name_of("local-addr") + " and " + name_of("interface") +
+                       " both choose this node's address; leave one out");
 }
 
 void check_node_rank(const JobSpec& spec, const NameOf& name_of, Sentences& problems) {
@@ -66,30 +86,37 @@ class RankCheck {
     Sentences& problems_;
 };
 
+// Of several nodes nobody knows the others' workers yet.
+void check_global_ranks(const JobSpec& spec, RankCheck& ranks) {
+    if (spec.stdin_rank) ranks.check("stdin", {*spec.stdin_rank, *spec.stdin_rank});
+    for (const PrefixCommand& command : spec.prefix_commands) {
+        for (const RankRange& range : command.ranks.ranges) ranks.check("prefix-command", range);
+    }
+    for (const RankRange& range : spec.ranks_filter.ranges) ranks.check("ranks-filter", range);
+}
+
 }  // namespace
 
 Sentences validate_ranks(const JobSpec& spec, int local_world_size, const NameOf& name_of) {
     Sentences problems;
     RankCheck ranks(local_world_size, name_of, problems);
-    if (spec.stdin_rank) ranks.check("stdin", {*spec.stdin_rank, *spec.stdin_rank});
-    for (const PrefixCommand& command : spec.prefix_commands) {
-        for (const RankRange& range : command.ranks.ranges) ranks.check("prefix-command", range);
-    }
+    if (!has_several_nodes(spec)) check_global_ranks(spec, ranks);
     for (const auto& [range, streams] : spec.redirects.ranges) ranks.check("redirects", range);
     for (const auto& [range, streams] : spec.tee.ranges) ranks.check("tee", range);
     for (const RankRange& range : spec.local_ranks_filter.ranges)
         ranks.check("local-ranks-filter", range);
-    for (const RankRange& range : spec.ranks_filter.ranges) ranks.check("ranks-filter", range);
     return problems;
 }
 
 Sentences validate(const JobSpec& spec, const NameOf& name_of) {
     Sentences problems;
-    check_node_count(spec, name_of, problems);
+    check_meeting_place(spec, name_of, problems);
+    check_lease(spec, name_of, problems);
+    check_own_address(spec, name_of, problems);
     check_node_rank(spec, name_of, problems);
     check_program(spec, name_of, problems);
     check_env(spec, name_of, problems);
-    if (spec.slots.source == SlotSource::number && spec.max_nodes == 1) {
+    if (spec.slots.source == SlotSource::number) {
         for (std::string& problem : validate_ranks(spec, spec.slots.number, name_of)) {
             problems.push_back(std::move(problem));
         }

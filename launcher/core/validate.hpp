@@ -21,7 +21,8 @@ using NameOf = std::function<std::string(std::string_view option)>;
 [[nodiscard]] std::vector<std::string> validate(const JobSpec& spec, const NameOf& name_of);
 
 // Ranks named by flags against the number of workers on this node; the shell calls it once
-// auto, gpu or cpu is decided. (One node: local and global ranks have the same bound.)
+// auto, gpu or cpu is decided. Global ranks are checked on one node only, where they are the local
+// ones.
 [[nodiscard]] std::vector<std::string> validate_ranks(const JobSpec& spec, int local_world_size,
                                                       const NameOf& name_of);
 

@@ -53,11 +53,39 @@ TEST_CASE("ARG-5 each value from outside the command line is told at -v") {
     CHECK(config.notes.size() == 4);
 }
 
-TEST_CASE("ARG-5 a job of several nodes in the environment is refused by name") {
-    CHECK_THAT(refusal({"prog"}, {{"PET_NNODES", "2"}}),
-               Contains("PET_NNODES: this version of ddrun runs jobs of one node, not of 2"));
-    CHECK_THAT(refusal({"--nnodes=1:4", "prog"}), Contains("--nnodes: this version of ddrun runs"));
+TEST_CASE("ARG-5 a job of several nodes in the environment needs a place to meet") {
+    CHECK_THAT(refusal({"prog"}, {{"PET_NNODES", "2"}}), Contains("PET_NNODES: a job of several"));
+    CHECK_THAT(refusal({"--nnodes=1:4", "prog"}), Contains("--rdzv-endpoint=HOST[:PORT]"));
+    CHECK_THAT(refusal({"--spares=1", "prog"}), Contains("--spares: a job of several"));
     CHECK(spec({"--nnodes=1", "prog"}, {{"PET_NNODES", "2"}}).max_nodes == 1);
+}
+
+TEST_CASE("several nodes meet at the endpoint, or at the master's host") {
+    const JobSpec named = spec({"--nnodes=2", "--rdzv-endpoint=n0:4711", "x"});
+    CHECK(named.rendezvous_host == "n0");
+    CHECK(named.rendezvous_port == 4711);
+    CHECK_FALSE(named.master_port);
+    CHECK(spec({"--nnodes=2", "--rdzv-endpoint=fd00::1", "x"}).rendezvous_port == 29400);
+    CHECK(spec({"--nnodes=2", "--rdzv-endpoint=n0", "--rdzv-port=9", "x"}).rendezvous_port == 9);
+    const JobSpec fixed = spec({"--nnodes=2", "--master-addr=n0", "--master-port=29500", "x"});
+    CHECK(fixed.rendezvous_host == "n0");
+    CHECK(fixed.rendezvous_port == 29400);
+    CHECK(fixed.master_port == 29500);
+    CHECK_THAT(refusal({"--nnodes=2", "--rdzv-endpoint=n0:0", "x"}), Contains("port 0"));
+}
+
+TEST_CASE("torchrun's times are ours unless ours are given") {
+    const char* conf = "--rdzv-conf=timeout=900,last_call_timeout=5";
+    const JobSpec job = spec({"--nnodes=2", "--rdzv-endpoint=n0", conf, "x"});
+    CHECK(job.join_timeout == 900s);
+    CHECK(job.last_call == 5s);
+    CHECK(spec({"--nnodes=2", "--rdzv-endpoint=n0", conf, "--join-timeout=7s", "x"}).join_timeout ==
+          7s);
+}
+
+TEST_CASE("a lease is some heartbeats long, and one address is chosen once") {
+    CHECK_THAT(refusal({"--lease=2s", "x"}), Contains("--lease: a lease is at least 3 times"));
+    CHECK_THAT(refusal({"--local-addr=a", "--interface=ib0", "x"}), Contains("leave one out"));
 }
 
 TEST_CASE("variables of several entries hold one a line") {
@@ -119,11 +147,10 @@ TEST_CASE("a scheduler shortens the default grace, and nothing that was given") 
 }
 
 TEST_CASE("flags without effect on one node say so at -v") {
-    const JobConfig config =
-        job({"--rdzv-backend=c10d", "--rdzv-conf=timeout=900", "--monitor-interval=5",
-             "--start-method=fork", "--event-log-handler=null", "x"});
+    const JobConfig config = job({"--rdzv-backend=c10d", "--monitor-interval=5",
+                                  "--start-method=fork", "--event-log-handler=null", "x"});
     CHECK(config.spec == spec({"x"}));
-    REQUIRE(config.notes.size() == 5);
+    REQUIRE(config.notes.size() == 4);
     CHECK(config.notes[0] ==
           "rdzv-backend=c10d changes nothing: every backend is ddrun's own rendezvous");
 }
