@@ -88,7 +88,7 @@ enum class FenceStep {
 };
 struct Fence {
     FenceStep step = FenceStep::freeze;
-    std::string words;
+    std::string words;  // why, one line for people
 };
 // The keeper freezes the workers by itself once this time has passed without a later one: the agent
 // may be stopped or hang. TimePoint::max(): the job is over, nobody has to be fenced.
@@ -108,10 +108,11 @@ using NodeLinkAction = std::variant<OpenConnection, CloseConnection, SendToServe
 //   greeting   NodeWelcome or NodeRefused
 //   welcomed   anything from the server
 //   waiting    the time of the next try
+//   over       NodeFinished: there was a verdict and there is no connection
 //   parting    the server's sign that it heard the last of us, 1 s at most
 //   closed     nothing: no action comes any more
-// After a verdict (the server's or one of its own) it opens no connection any more, unless this
-// node leaves a job that goes on and still has processes; it stays for NodeFinished.
+// A connection that is lost after the verdict is not opened again, unless this node leaves a job
+// that goes on and still has processes of a round.
 class NodeLink {
   public:
     using Actions = std::vector<NodeLinkAction>;
@@ -128,7 +129,7 @@ class NodeLink {
     [[nodiscard]] std::string describe() const;
 
   private:
-    enum class State { created, opening, greeting, welcomed, waiting, parting, closed };
+    enum class State { created, opening, greeting, welcomed, waiting, over, parting, closed };
     enum class FenceState { clear, frozen, killed };
     struct Posted {
         Ticket ticket = 0;
@@ -139,59 +140,67 @@ class NodeLink {
         TimePoint at{};
     };
 
-    void on(ConnectionOpened event, TimePoint now);
-    void on(ConnectionFailed event, TimePoint now);
-    void on(ConnectionLost event, TimePoint now);
-    void on(FromServer event, TimePoint now);
-    void on(Submit event, TimePoint now);
-    void on(AbortWaits event, TimePoint now);
-    void on(NodeFinished event, TimePoint now);
+    void on(const ConnectionOpened& event, TimePoint now);
+    void on(const ConnectionFailed& event, TimePoint now);
+    void on(const ConnectionLost& event, TimePoint now);
+    void on(FromServer& event, TimePoint now);
+    void on(Submit& event, TimePoint now);
+    void on(const AbortWaits& event, TimePoint now);
+    void on(const NodeFinished& event, TimePoint now);
 
-    void on(NodeWelcome welcome, TimePoint now);
-    void on(NodeRefused refusal, TimePoint now);
-    void on(HeartbeatSeen seen, TimePoint now);
-    void on(FromServerPayload payload, TimePoint now);
+    void on(const NodeWelcome& welcome, TimePoint now);
+    void on(const NodeRefused& refusal, TimePoint now);
+    void on(const HeartbeatSeen& seen, TimePoint now);
+    void on(FromServerPayload& payload, TimePoint now);
 
-    // What the job says, on its way to the agent.
-    void note(const FromCoordinator& message);
+    // From the job, on its way to the agent and the workers.
+    void pass_on(FromCoordinator& message, TimePoint now);
+    void pass_on(StoreAnswered& answer, TimePoint now);
     void note(const RoundGranted& grant);
     void note(const StopRound& stop);
     void note(const Verdict& verdict);
     void note(const Parked&) {}
     void note(const Notice&) {}
-    // What the agent says, on its way to the job.
-    void note(const ToCoordinator& message);
 
+    // From the agent and the workers, on its way to the job.
+    void submit(ToCoordinator& message, TimePoint now);
+    void submit(StoreAsked& asked, TimePoint now);
+    void submit(StoreForgotten& forgotten, TimePoint now);
+    [[nodiscard]] bool note(const ToCoordinator& message);  // true: a server may lose it
+    void post(Kept payload);
+    void send(std::uint64_t sequence, const Posted& posted);
+    void resend();
+    void present(TimePoint now);
+    void answer(const StoreAsked& asked, StoreError error, std::string words);
+
+    // Each looks at one kind of deadline.
     void pass_time(TimePoint now);
     void watch_connection(TimePoint now);
+    void watch_tries(TimePoint now);
     void watch_contact(TimePoint now);
     void watch_lease(TimePoint now);
 
     void open(TimePoint now);
-    void retry_later(TimePoint now, std::string reason);
-    void lose(TimePoint now, TimePoint since, std::string reason);
+    void try_again(TimePoint now, std::string reason);
+    void lose(TimePoint now, TimePoint since, const std::string& reason);
     void close_connection();
-    [[nodiscard]] Duration backoff() const;
-    [[nodiscard]] NodeHello hello(const ConnectionOpened& connection) const;
-
-    void submit(ToJob payload);
-    void submit_store(StoreAsked asked, TimePoint now);
-    void send(std::uint64_t sequence, const ToJob& payload);
-    void present(TimePoint now);
     void heartbeat(TimePoint now);
     void renew_lease(TimePoint heard_from);
-    void confirm(const HeartbeatSeen& seen, TimePoint now);
+    void confirm_round(std::int32_t round, TimePoint now);
+    void contact_is_back(TimePoint now);
+    [[nodiscard]] NodeHello hello() const;
+    [[nodiscard]] Duration backoff() const;
+    [[nodiscard]] Duration silence_limit() const;
 
     void notice(std::string words, bool warning);
-    void report_progress(TimePoint now);
     void fence(FenceStep step, std::string words);
-    void end_with(int exit_code, CauseKind kind, std::string words);
+    void end_with(int exit_code, std::string words);
 
-    [[nodiscard]] bool connected() const;
     [[nodiscard]] bool was_welcomed() const { return !job_incarnation_.empty(); }
+    [[nodiscard]] bool is_trying() const;
     [[nodiscard]] bool holds_processes() const;
     [[nodiscard]] bool is_over() const;
-    [[nodiscard]] Duration silence_limit() const;
+    [[nodiscard]] std::string tries_in_words(TimePoint now) const;
     [[nodiscard]] std::string_view name_of_state() const;
 
     NodeLinkRules rules_;
@@ -206,13 +215,12 @@ class NodeLink {
     bool told_to_wait_ = false;  // NodeRefused{retry_later}: said once
 
     // The connection.
-    std::string local_address_;
-    std::string remote_address_;
+    ConnectionOpened connection_;
     TimePoint greeted_{};
     TimePoint last_heard_{};
     TimePoint next_heartbeat_{};
     std::uint64_t heartbeats_ = 0;
-    std::deque<SentHeartbeat> unseen_;        // of this connection
+    std::deque<SentHeartbeat> unseen_;
     std::optional<TimePoint> loopback_hint_;  // when to say that only this machine can join
     TimePoint part_by_{};
 
@@ -224,13 +232,13 @@ class NodeLink {
     // What is said and heard exactly once.
     std::string job_incarnation_;
     Outbox<Posted> outbox_;
-    Ticket last_ticket_ = 0;
     Inbox inbox_;
+    Ticket last_ticket_ = 0;
+    std::map<Ticket, Kept> unsettled_;  // failures and leaves that no stop or verdict has answered
+    bool leaving_ = false;
     Standing standing_;
     StoreMemory memory_;
-    // Heard by the server but not settled; sent again to one that starts empty.
-    std::map<Ticket, Kept> unsettled_;
-    bool leaving_ = false;
+    std::optional<std::string> aborted_;  // the round's waits
 
     Actions out_;  // of the step being made
 };

@@ -5,11 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +23,9 @@ constexpr std::size_t max_known_gatherings = 4096;  // names; the one used longe
 using Kept = std::shared_ptr<const ToJob>;
 using Ticket = std::uint64_t;  // order of submission, whatever sequence number it travels under
 
+// The id of a store request; nothing for what is none.
+[[nodiscard]] std::optional<std::uint64_t> request_id(const FromWorker& request);
+
 // What this node knows of the round's store from its workers' requests and their answers: enough to
 // tell a server that starts empty. Bounded; each call costs O(log n).
 class StoreMemory {
@@ -32,8 +33,10 @@ class StoreMemory {
     void begin_round(int round);
     [[nodiscard]] int round() const { return round_; }
 
-    // A request (StoreAsked in `asked`) is on its way. False: too much is, or it is no request.
-    [[nodiscard]] bool asked(const Kept& asked, Ticket ticket, TimePoint now);
+    // A request (StoreAsked in `asked`) is on its way. Otherwise why it must not be sent: full,
+    // mismatch (its id is in use), aborted (of another round). What is no request is none and not
+    // kept.
+    [[nodiscard]] StoreError asked(const Kept& asked, Ticket ticket, TimePoint now);
     // The answer came. False: nobody waits for it; it must not be passed on.
     [[nodiscard]] bool answered(const StoreAnswered& answer);
     // That worker is gone.
@@ -57,10 +60,11 @@ class StoreMemory {
         TimePoint asked{};
     };
     struct Known {
-        Bytes value;
-        bool deleted = false;
+        std::optional<Bytes> value;  // none: deleted
         std::uint64_t writes = 0;
         std::uint64_t own_writes = 0;
+
+        [[nodiscard]] std::size_t cost(const std::string& key) const;
     };
     using GatheringName = std::pair<bool, std::string>;  // is it an all-gather?
     struct Passed {
@@ -70,10 +74,14 @@ class StoreMemory {
     };
 
     void learn(const FromWorker& request, const StoreAnswered& answer);
-    void know(const std::string& key, const Bytes& value, const StoreAnswered& answer);
-    void know_deleted(const std::string& key, const StoreAnswered& answer);
-    void passed(GatheringName name, std::int32_t rank, const std::vector<Bytes>& values);
-    void keep(Bytes& place, const Bytes& value, std::size_t overhead);
+    // Of the key that the answer is about; null: it is not there.
+    void know(const std::string& key, const StoreAnswered& answer, const Bytes* value);
+    void know_unversioned(const std::string& key, const Bytes& value);
+    [[nodiscard]] Known take(const std::string& key);
+    void put(const std::string& key, Known known);
+    void pass(GatheringName name, std::int32_t rank, const std::vector<Bytes>& values);
+    void forget_oldest_gathering();
+    [[nodiscard]] bool make_room(std::size_t bytes);
     void close(std::map<Asker, Open>::iterator open);
 
     int round_ = 0;
