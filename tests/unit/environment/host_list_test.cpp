@@ -37,8 +37,7 @@ TEST_CASE("SLURM-3: names, ranges, widths, as scontrol 22.05 expands them") {
 
 TEST_CASE("SLURM-3: several brackets: the last one fastest, then from the left") {
     CHECK(names("n[1-2][3-4]") == "n13 n14 n23 n24");
-    CHECK(names("a[1-2]b[3-4]c[5-6]") ==
-          "a1b3c5 a1b3c6 a2b3c5 a2b3c6 a1b4c5 a1b4c6 a2b4c5 a2b4c6");
+    CHECK(names("a[1-2]b[3-4]c[5-6]") == "a1b3c5 a1b3c6 a2b3c5 a2b3c6 a1b4c5 a1b4c6 a2b4c5 a2b4c6");
     CHECK(names("a[1-2]b[3-4]c[5-6]d[7-8]") ==
           "a1b3c5d7 a1b3c5d8 a2b3c5d7 a2b3c5d8 a1b4c5d7 a1b4c5d8 a2b4c5d7 a2b4c5d8 "
           "a1b3c6d7 a1b3c6d8 a2b3c6d7 a2b3c6d8 a1b4c6d7 a1b4c6d8 a2b4c6d7 a2b4c6d8");
