@@ -137,7 +137,7 @@ void AgentRunner::on(const keeper::Exited& message) {
     if (!is_current(message.round)) {
         return;
     }
-    workers_.catch_up();
+    workers_.catch_up(message.local_rank);
     const Duration age = detail::now().time_since_epoch() - Duration(message.at_ns);
     happen(AgentEvent(GroupEvent(WorkerExited{message.local_rank,
                                               ExitStatus::from_wait_status(message.wait_status),

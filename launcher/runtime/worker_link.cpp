@@ -2,6 +2,8 @@
 
 #include "rendezvous/protocol/codec.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,11 +13,13 @@
 #include <cstddef>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 namespace ddrun::launcher {
 namespace {
 
-constexpr int spare_connections = 64;  // strangers and late hellos, on top of one a worker
+constexpr std::size_t spare_connections = 64;  // strangers and late hellos, on top of one a worker
+constexpr std::size_t accepted_at_once = 256;  // then others have their turn
 constexpr auto descriptor_pause = std::chrono::milliseconds(100);
 
 UniqueFd listen_on(const std::string& name) {
@@ -57,42 +61,64 @@ void WorkerLink::begin_round(int round, int first_rank, int local_world_size) {
     end_round();
     round_ = round;
     first_rank_ = first_rank;
-    local_world_size_ = local_world_size;
+    by_rank_.resize(static_cast<std::size_t>(local_world_size));
 }
 
 void WorkerLink::end_round() {
-    for (const Connection& connection : connections_) {
+    flush_all();
+    for (const auto& [address, connection] : connections_) {
         connection->close();
     }
     connections_.clear();
+    by_rank_.clear();
     notices_.clear();
     round_ = 0;
 }
 
+// --- what workers are told ----------------------------------------------------------------------
+
 void WorkerLink::send(int local_rank, const rendezvous::ToWorker& message,
                       std::shared_ptr<const UniqueFd> descriptor) {
     if (const Connection connection = find(local_rank)) {
-        connection->send(message, std::move(descriptor));
+        queue(connection, message, std::move(descriptor));
+    }
+}
+
+void WorkerLink::queue(Connection connection, const rendezvous::ToWorker& message,
+                       std::shared_ptr<const UniqueFd> descriptor) {
+    connection->queue(message, std::move(descriptor));
+    if (!std::exchange(connection->awaits_flush, true)) {
+        to_flush_.push_back(std::move(connection));
+    }
+    if (!std::exchange(*flush_is_due_, true)) {
+        boost::asio::post(io_, [this, due = std::weak_ptr<bool>(flush_is_due_)] {
+            if (!due.expired()) {
+                flush_all();
+            }
+        });
+    }
+}
+
+void WorkerLink::flush_all() {
+    *flush_is_due_ = false;
+    const std::vector<Connection> now = std::exchange(to_flush_, {});
+    for (const Connection& connection : now) {
+        connection->awaits_flush = false;
+        connection->flush();  // may find it dead and remove it
     }
 }
 
 void WorkerLink::announce(const rendezvous::ToWorker& notice) {
     notices_.push_back(notice);
-    const std::vector<Connection> now(connections_.begin(), connections_.end());
-    for (const Connection& connection : now) {  // sending may find one dead and remove it
-        if (connection->accepted()) {
-            connection->send(notice);
+    for (const Connection& connection : by_rank_) {
+        if (connection) {
+            queue(connection, notice, nullptr);
         }
     }
+    flush_all();
 }
 
-void WorkerLink::catch_up() {
-    (void)accept_all();
-    const std::vector<Connection> now(connections_.begin(), connections_.end());
-    for (const Connection& connection : now) {
-        connection->catch_up();
-    }
-}
+// --- who connects -------------------------------------------------------------------------------
 
 void WorkerLink::wait_for_connection() {
     listener_.async_wait(boost::asio::posix::descriptor_base::wait_read,
@@ -100,7 +126,7 @@ void WorkerLink::wait_for_connection() {
                              if (error) {
                                  return;
                              }
-                             if (accept_all()) {
+                             if (accept_some(accepted_at_once)) {
                                  return wait_for_connection();
                              }
                              // The connection stays in the queue; waiting for it at once would
@@ -114,8 +140,12 @@ void WorkerLink::wait_for_connection() {
                          });
 }
 
-bool WorkerLink::accept_all() {
-    for (;;) {
+std::size_t WorkerLink::most_connections() const {
+    return by_rank_.size() + spare_connections;
+}
+
+bool WorkerLink::accept_some(std::size_t most) {
+    for (; most > 0; --most) {
         UniqueFd socket(
             ::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) {
@@ -124,13 +154,13 @@ bool WorkerLink::accept_all() {
         ucred peer{};
         socklen_t size = sizeof peer;
         const bool known = ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-        const auto most = static_cast<std::size_t>(local_world_size_ + spare_connections);
         if (known && peer.uid != ::geteuid()) {
             refuse_user(socket.get(), peer.uid);
-        } else if (known && connections_.size() < most) {
+        } else if (known && connections_.size() < most_connections()) {
             add_connection(std::move(socket), peer.pid);
         }
     }
+    return true;
 }
 
 void WorkerLink::add_connection(UniqueFd socket, int peer_pid) {
@@ -138,14 +168,30 @@ void WorkerLink::add_connection(UniqueFd socket, int peer_pid) {
     callbacks.message = [this](WorkerConnection& connection, rendezvous::FromWorker message) {
         receive(connection, std::move(message));
     };
+    callbacks.read = [this] { flush_all(); };
     callbacks.closed = [this](WorkerConnection& connection) { remove(connection); };
-    const auto connection =
-        std::make_shared<WorkerConnection>(io_, std::move(socket), peer_pid, std::move(callbacks));
+    const auto connection = std::make_shared<WorkerConnection>(io_, std::move(socket), peer_pid,
+                                                               buffer_, std::move(callbacks));
     if (connection->open()) {
-        connections_.push_back(connection);
+        connections_.emplace(connection.get(), connection);
         connection->start(patience_);
     }
 }
+
+void WorkerLink::catch_up(int local_rank) {
+    (void)accept_some(most_connections());
+    std::vector<Connection> asked;
+    for (const auto& [address, connection] : connections_) {
+        if (!connection->accepted() || connection->local_rank() == local_rank) {
+            asked.push_back(connection);
+        }
+    }
+    for (const Connection& connection : asked) {
+        connection->catch_up();
+    }
+}
+
+// --- what workers say ---------------------------------------------------------------------------
 
 void WorkerLink::receive(WorkerConnection& connection, rendezvous::FromWorker message) {
     const auto* hello = std::get_if<rendezvous::WorkerHello>(&message);
@@ -154,7 +200,7 @@ void WorkerLink::receive(WorkerConnection& connection, rendezvous::FromWorker me
     } else if (!connection.accepted() && hello != nullptr) {
         greet(connection, *hello);
     } else {
-        connection.send(rendezvous::Refused{"a connection starts with one hello"});
+        connection.queue(rendezvous::Refused{"a connection starts with one hello"});
         connection.close_after_sending();
     }
 }
@@ -162,13 +208,16 @@ void WorkerLink::receive(WorkerConnection& connection, rendezvous::FromWorker me
 void WorkerLink::greet(WorkerConnection& connection, const rendezvous::WorkerHello& hello) {
     const std::string objection = objection_to(hello);
     if (!objection.empty()) {
-        connection.send(rendezvous::Refused{objection});
+        connection.queue(rendezvous::Refused{objection});
         return connection.close_after_sending();
     }
-    connection.accept_as(hello.rank - first_rank_);
-    connection.send(rendezvous::Welcome{});
+    const int local_rank = hello.rank - first_rank_;
+    connection.accept_as(local_rank);
+    const Connection holder = connection.shared_from_this();
+    by_rank_[static_cast<std::size_t>(local_rank)] = holder;
+    queue(holder, rendezvous::Welcome{}, nullptr);
     for (const rendezvous::ToWorker& notice : notices_) {
-        connection.send(notice);
+        queue(holder, notice, nullptr);
     }
 }
 
@@ -181,7 +230,8 @@ std::string WorkerLink::objection_to(const rendezvous::WorkerHello& hello) const
     if (hello.round != round_) {
         return "round " + std::to_string(hello.round) + " is over";
     }
-    if (hello.rank < first_rank_ || hello.rank - first_rank_ >= local_world_size_) {
+    const auto workers = static_cast<int>(by_rank_.size());
+    if (hello.rank < first_rank_ || hello.rank - first_rank_ >= workers) {
         return "rank " + std::to_string(hello.rank) + " is not on this node";
     }
     if (const Connection holder = find(hello.rank - first_rank_)) {
@@ -192,16 +242,20 @@ std::string WorkerLink::objection_to(const rendezvous::WorkerHello& hello) const
 }
 
 WorkerLink::Connection WorkerLink::find(int local_rank) const {
-    const auto found = std::find_if(
-        connections_.begin(), connections_.end(),
-        [&](const Connection& connection) { return connection->local_rank() == local_rank; });
-    return found == connections_.end() || local_rank < 0 ? nullptr : *found;
+    const auto index = static_cast<std::size_t>(local_rank);
+    return local_rank >= 0 && index < by_rank_.size() ? by_rank_[index] : nullptr;
 }
 
 void WorkerLink::remove(WorkerConnection& connection) {
     const int local_rank = connection.local_rank();
-    connections_.remove_if([&](const Connection& known) { return known.get() == &connection; });
+    const auto found = connections_.find(&connection);
+    if (found == connections_.end()) {
+        return;
+    }
+    const Connection kept = found->second;  // until the callback is through
+    connections_.erase(found);
     if (local_rank >= 0) {
+        by_rank_[static_cast<std::size_t>(local_rank)].reset();
         callbacks_.closed(local_rank);
     }
 }

@@ -4,9 +4,9 @@
 
 #include <chrono>
 #include <functional>
-#include <list>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace ddrun::launcher {
@@ -30,25 +30,32 @@ class WorkerLink {
 
     void begin_round(int round, int first_rank, int local_world_size);
     void end_round();  // closes every connection; hellos are refused until the next round
+    // Answers leave together: as soon as all that one worker has asked in one go is handed over, or
+    // else when the io_context comes round.
     void send(int local_rank, const rendezvous::ToWorker& message,
               std::shared_ptr<const UniqueFd> descriptor = nullptr);
-    // To all of the round, also to those that connect later in it.
+    // To all of the round, also to those that connect later in it. Leaves at once.
     void announce(const rendezvous::ToWorker& notice);
-    // Hands over all that workers said before now. Called when one has ended, so that its last
+    // Hands over all that the worker said before now. Called when it has ended, so that its last
     // words count before its exit does.
-    void catch_up();
+    void catch_up(int local_rank);
 
   private:
     using Connection = std::shared_ptr<WorkerConnection>;
 
     void wait_for_connection();
-    [[nodiscard]] bool accept_all();  // false: out of descriptors, try again later
+    // At most so many. False: out of descriptors, try again later.
+    [[nodiscard]] bool accept_some(std::size_t most);
+    [[nodiscard]] std::size_t most_connections() const;
     void add_connection(UniqueFd socket, int peer_pid);
     void receive(WorkerConnection& connection, rendezvous::FromWorker message);
     void greet(WorkerConnection& connection, const rendezvous::WorkerHello& hello);
     [[nodiscard]] std::string objection_to(const rendezvous::WorkerHello& hello) const;
     [[nodiscard]] Connection find(int local_rank) const;
     void remove(WorkerConnection& connection);
+    void queue(Connection connection, const rendezvous::ToWorker& message,
+               std::shared_ptr<const UniqueFd> descriptor);
+    void flush_all();
 
     boost::asio::io_context& io_;
     std::string name_;
@@ -56,7 +63,11 @@ class WorkerLink {
     std::chrono::milliseconds patience_;
     boost::asio::posix::stream_descriptor listener_;
     boost::asio::steady_timer retry_;
-    std::list<Connection> connections_;
+    ReadBuffer buffer_;
+    std::unordered_map<const WorkerConnection*, Connection> connections_;
+    std::vector<Connection> by_rank_;  // accepted ones, by local rank
+    std::vector<Connection> to_flush_;
+    std::shared_ptr<bool> flush_is_due_ = std::make_shared<bool>(false);
     std::vector<rendezvous::ToWorker> notices_;
     int round_ = 0;
     int first_rank_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <optional>
@@ -16,13 +17,14 @@ constexpr std::size_t length_bytes = 4;
 
 class ByteWriter {
   public:
+    ByteWriter() = default;
+    // Goes on behind these bytes.
+    explicit ByteWriter(std::string bytes) : bytes_(std::move(bytes)) {}
+
     template <std::integral T>
     void number(T value) {
-        auto bits = static_cast<std::make_unsigned_t<T>>(value);
-        for (std::size_t i = 0; i < sizeof(T); ++i) {
-            bytes_.push_back(static_cast<char>(bits & 0xffu));
-            bits = static_cast<std::make_unsigned_t<T>>(bits >> (sizeof(T) > 1 ? 8 : 0));
-        }
+        const auto little_endian = bytes_of(value);
+        bytes_.append(little_endian.data(), little_endian.size());
     }
     void boolean(bool value) { bytes_.push_back(value ? '\1' : '\0'); }
     void string(std::string_view text) {
@@ -39,7 +41,28 @@ class ByteWriter {
         return std::move(bytes_);
     }
 
+    // A frame among other bytes: what is written between the two calls.
+    [[nodiscard]] std::size_t begin_frame() {
+        bytes_.append(length_bytes, '\0');
+        return bytes_.size();
+    }
+    void end_frame(std::size_t begin) {
+        const auto length = bytes_of(static_cast<std::uint32_t>(bytes_.size() - begin));
+        bytes_.replace(begin - length_bytes, length_bytes, length.data(), length.size());
+    }
+
   private:
+    template <std::integral T>
+    static std::array<char, sizeof(T)> bytes_of(T value) {
+        std::array<char, sizeof(T)> bytes;
+        auto bits = static_cast<std::make_unsigned_t<T>>(value);
+        for (char& byte : bytes) {
+            byte = static_cast<char>(bits & 0xffu);
+            bits = static_cast<std::make_unsigned_t<T>>(bits >> (sizeof(T) > 1 ? 8 : 0));
+        }
+        return bytes;
+    }
+
     std::string bytes_;
 };
 

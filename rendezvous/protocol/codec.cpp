@@ -11,6 +11,13 @@ std::string encode(const ToWorker& message) {
     return encode_frame(message);
 }
 
+void append(std::string& bytes, const FromWorker& message) {
+    append_frame(bytes, message);
+}
+void append(std::string& bytes, const ToWorker& message) {
+    append_frame(bytes, message);
+}
+
 std::optional<FromWorker> decode_from_worker(std::string_view frame) {
     return decode_frame<FromWorker>(frame);
 }

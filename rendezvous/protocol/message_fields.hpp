@@ -180,10 +180,18 @@ void read(ByteReader& in, std::variant<Messages...>& message) {
 
 // --- whole frames -------------------------------------------------------------------------------
 template <typename Variant>
-std::string encode_frame(const Variant& message) {
-    ByteWriter out;
+void append_frame(std::string& bytes, const Variant& message) {
+    ByteWriter out(std::move(bytes));
+    const std::size_t begin = out.begin_frame();
     write(out, message);
-    return out.take_frame();
+    out.end_frame(begin);
+    bytes = out.take();
+}
+template <typename Variant>
+std::string encode_frame(const Variant& message) {
+    std::string bytes;
+    append_frame(bytes, message);
+    return bytes;
 }
 template <typename Variant>
 std::optional<Variant> decode_frame(std::string_view frame) {

@@ -253,7 +253,7 @@ TEST_CASE("what a worker said before it ended is known before its end") {
     peer.hello(1);
     peer.send(rendezvous::NeverRetry{"bad data"});
     peer.hang_up();
-    desk.link.catch_up();
+    desk.link.catch_up(1);
     REQUIRE(desk.said.size() == 1);
     CHECK(std::get<rendezvous::NeverRetry>(desk.said[0].second).words == "bad data");
 }
