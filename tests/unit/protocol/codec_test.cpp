@@ -1,6 +1,7 @@
 #include "rendezvous/protocol/codec.hpp"
 
 #include "rendezvous/protocol/bytes.hpp"
+#include "rendezvous/protocol/node_codec.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/unit/protocol/random_messages.hpp"
 
@@ -16,8 +17,12 @@ template <typename Variant>
 std::optional<Variant> decode(std::string_view body) {
     if constexpr (std::is_same_v<Variant, FromWorker>) {
         return decode_from_worker(body);
-    } else {
+    } else if constexpr (std::is_same_v<Variant, ToWorker>) {
         return decode_to_worker(body);
+    } else if constexpr (std::is_same_v<Variant, FromNode>) {
+        return decode_from_node(body);
+    } else {
+        return decode_from_server(body);
     }
 }
 
@@ -25,7 +30,7 @@ template <typename Variant, std::size_t Index = 0>
 void for_every_message(Dice& dice, auto&& check) {
     if constexpr (Index < std::variant_size_v<Variant>) {
         std::variant_alternative_t<Index, Variant> message;
-        ddrun::testing::fill(dice, message);
+        ddrun::testing::roll(dice, message);
         check(Variant(message));
         for_every_message<Variant, Index + 1>(dice, check);
     }
@@ -53,7 +58,8 @@ void check_malformed(const Variant& message) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("every message comes back from its bytes as it was", "", FromWorker, ToWorker) {
+TEMPLATE_TEST_CASE("every message comes back from its bytes as it was", "", FromWorker, ToWorker,
+                   FromNode, FromServer) {
     const auto seed = GENERATE(range(1u, 200u));
     INFO("seed " << seed);
     Dice dice(seed);
@@ -61,7 +67,7 @@ TEMPLATE_TEST_CASE("every message comes back from its bytes as it was", "", From
 }
 
 TEMPLATE_TEST_CASE("a message cut anywhere, or with a byte too many, is malformed", "", FromWorker,
-                   ToWorker) {
+                   ToWorker, FromNode, FromServer) {
     const auto seed = GENERATE(range(1u, 20u));
     INFO("seed " << seed);
     Dice dice(seed);
@@ -69,7 +75,7 @@ TEMPLATE_TEST_CASE("a message cut anywhere, or with a byte too many, is malforme
 }
 
 TEMPLATE_TEST_CASE("flipped bytes never crash, and what decodes encodes to the same bytes", "",
-                   FromWorker, ToWorker) {
+                   FromWorker, ToWorker, FromNode, FromServer) {
     const auto seed = GENERATE(range(1u, 100u));
     INFO("seed " << seed);
     Dice dice(seed);

@@ -1,7 +1,9 @@
 #include "rendezvous/protocol/bytes.hpp"
 #include "rendezvous/protocol/codec.hpp"
+#include "rendezvous/protocol/node_codec.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/unit/protocol/golden_messages.hpp"
+#include "tests/unit/protocol/golden_node_messages.hpp"
 
 #include <string>
 
@@ -41,4 +43,23 @@ TEST_CASE("the bytes of messages to workers never change") {
     const auto all = ddrun::testing::golden_to_worker();
     CHECK(all.size() == std::variant_size_v<ToWorker>);
     for (const auto& golden : all) check(golden, decode_to_worker);
+}
+
+TEST_CASE("the bytes of messages from nodes never change") {
+    const auto all = ddrun::testing::golden_from_node();
+    CHECK(all.size() == std::variant_size_v<FromNode>);
+    for (const auto& golden : all) check(golden, decode_from_node);
+    const auto payloads = ddrun::testing::golden_to_job();
+    CHECK(payloads.size() == std::variant_size_v<ToCoordinator> + std::variant_size_v<ToJob> - 1);
+    for (const auto& golden : payloads) check(golden, decode_from_node);
+}
+
+TEST_CASE("the bytes of messages from the server never change") {
+    const auto all = ddrun::testing::golden_from_server();
+    CHECK(all.size() == std::variant_size_v<FromServer>);
+    for (const auto& golden : all) check(golden, decode_from_server);
+    const auto payloads = ddrun::testing::golden_from_job();
+    CHECK(payloads.size() ==
+          std::variant_size_v<FromCoordinator> + std::variant_size_v<FromJob> - 1);
+    for (const auto& golden : payloads) check(golden, decode_from_server);
 }
