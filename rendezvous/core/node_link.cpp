@@ -23,7 +23,8 @@ NodeLink::NodeLink(NodeLinkRules rules) : rules_(std::move(rules)) {
 
 NodeLink::Actions NodeLink::step(NodeLinkEvent event, TimePoint now) {
     if (state_ == State::closed) return {};
-    if (std::holds_alternative<FromServer>(event)) last_heard_ = now;
+    if (std::holds_alternative<FromServer>(event) || std::holds_alternative<ConnectionMoved>(event))
+        last_heard_ = now;
     pass_time(now);
     std::visit([&](auto& happened) { on(happened, now); }, event);
     return std::exchange(out_, {});
@@ -148,7 +149,7 @@ void NodeLink::on(const NodeWelcome& welcome, TimePoint now) {
     }
     if (!was_welcomed()) {
         renew_lease(greeted_);
-        if (is_loopback(hello().offer.address) && rules_.terms.max_nodes > 1)
+        if (is_loopback(connection_.local_address) && rules_.terms.max_nodes > 1)
             loopback_hint_ = now + loopback_patience;
     }
     job_incarnation_ = welcome.job_incarnation;

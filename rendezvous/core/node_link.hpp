@@ -54,6 +54,8 @@ struct ConnectionFailed {  // this try; `fatal`: trying again cannot help (wrong
 struct ConnectionLost {  // closed or reset by the other end, or what came was malformed
     std::string words;
 };
+// Bytes came or went: a large message is on its way, so the server is not silent. Renews no lease.
+struct ConnectionMoved {};
 // To the coordinator or the store, on behalf of this node. A Join is ignored: the hello carries it.
 struct Submit {
     ToJob payload;
@@ -69,8 +71,8 @@ struct AbortWaits {
 struct NodeFinished {
     bool processes_left = false;
 };
-using NodeLinkEvent = std::variant<ConnectionOpened, ConnectionFailed, ConnectionLost, FromServer,
-                                   Submit, AbortWaits, NodeFinished>;
+using NodeLinkEvent = std::variant<ConnectionOpened, ConnectionFailed, ConnectionLost,
+                                   ConnectionMoved, FromServer, Submit, AbortWaits, NodeFinished>;
 
 // --- actions ------------------------------------------------------------------------------------
 struct OpenConnection {};   // resolve afresh, connect, authenticate; ends in Opened or Failed
@@ -143,6 +145,7 @@ class NodeLink {
     void on(const ConnectionOpened& event, TimePoint now);
     void on(const ConnectionFailed& event, TimePoint now);
     void on(const ConnectionLost& event, TimePoint now);
+    void on(const ConnectionMoved&, TimePoint) {}  // step() has noted it
     void on(FromServer& event, TimePoint now);
     void on(Submit& event, TimePoint now);
     void on(const AbortWaits& event, TimePoint now);

@@ -17,6 +17,8 @@ class FrameReader {
     // The next whole frame (type byte first), valid until the next call; nullopt: more bytes
     // needed.
     [[nodiscard]] std::optional<std::string_view> next();
+    // For frames that have not begun to arrive: a peer has proven itself.
+    void set_limit(std::size_t limit) { limit_ = limit; }
     [[nodiscard]] bool broken() const { return broken_; }
 
   private:

@@ -27,6 +27,13 @@ std::string encode(const FromServer& message) {
     return encode_frame(message);
 }
 
+void append(std::string& bytes, const FromNode& message) {
+    append_frame(bytes, message);
+}
+void append(std::string& bytes, const FromServer& message) {
+    append_frame(bytes, message);
+}
+
 std::optional<FromNode> decode_from_node(std::string_view frame) {
     return decode_frame<FromNode>(frame);
 }

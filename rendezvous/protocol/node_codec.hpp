@@ -13,6 +13,9 @@ namespace ddrun::rendezvous {
 // A whole frame, ready to send. Words and names over their limit are cut.
 [[nodiscard]] std::string encode(const FromNode& message);
 [[nodiscard]] std::string encode(const FromServer& message);
+// The same, behind what `bytes` holds already.
+void append(std::string& bytes, const FromNode& message);
+void append(std::string& bytes, const FromServer& message);
 
 // The body of one frame (type byte first, no length). nullopt: malformed, close the connection.
 [[nodiscard]] std::optional<FromNode> decode_from_node(std::string_view frame);

@@ -50,6 +50,16 @@ TEST_CASE("RDZV-7: a silent server is left after 5 s and tried again") {
     CHECK(story.passes(100ms).lines() == Lines{"open"});
 }
 
+TEST_CASE("a large message on its way is no silence, and no lease either") {
+    LinkStory story;
+    story.in_round_one();
+    for (int second = 0; second < 11; ++second) {
+        story.passes(1s).happens(ConnectionMoved{});
+    }
+    CHECK(story.lines("close").empty());
+    CHECK(story.passes(1s).lines("freeze") == Lines{"freeze"});
+}
+
 TEST_CASE("RDZV-7: the lease counts from when the acknowledged heartbeat was sent") {
     LinkStory story;
     story.in_round_one();
