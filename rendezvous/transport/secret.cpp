@@ -1,0 +1,127 @@
+#include "rendezvous/transport/secret.hpp"
+
+#include "rendezvous/platform/random.hpp"
+#include "rendezvous/platform/unique_fd.hpp"
+
+#include <fcntl.h>
+#include <openssl/core_names.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+namespace ddrun::rendezvous {
+namespace {
+
+constexpr mode_t others = S_IRWXG | S_IRWXO;
+
+std::string error_words(int number) {
+    return std::generic_category().message(number);
+}
+
+std::string checked(std::string secret, const std::string& origin) {
+    while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
+    if (secret.size() < min_secret_characters) {
+        throw NoSecret(origin + ": the secret has " + std::to_string(secret.size()) +
+                       " characters; at least " + std::to_string(min_secret_characters) +
+                       " are needed (ddrun --make-secret makes a good one)");
+    }
+    if (secret.size() > max_secret_bytes) {
+        throw NoSecret(origin + ": the secret is longer than " + std::to_string(max_secret_bytes) +
+                       " bytes");
+    }
+    return secret;
+}
+
+// nullopt: there is no such file.
+std::optional<std::string> read_secret(const std::string& path, const std::string& origin) {
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file && errno == ENOENT) return std::nullopt;
+    struct stat facts {};
+    if (!file || ::fstat(file.get(), &facts) != 0) {
+        throw NoSecret(origin + ": cannot read " + path + ": " + error_words(errno));
+    }
+    if (!S_ISREG(facts.st_mode)) throw NoSecret(origin + ": " + path + " is not a file");
+    if ((facts.st_mode & others) != 0) {
+        throw NoSecret(origin + ": other users can read " + path + "; chmod 600 it");
+    }
+    std::string text(max_secret_bytes + 2, '\0');
+    const ssize_t got = ::read(file.get(), text.data(), text.size());
+    if (got < 0) throw NoSecret(origin + ": cannot read " + path + ": " + error_words(errno));
+    text.resize(static_cast<std::size_t>(got));
+    return checked(std::move(text), origin);
+}
+
+FoundSecret found(const std::string& secret, std::string origin) {
+    return {{Security::Mode::psk, key_of(secret)}, std::move(origin)};
+}
+
+}  // namespace
+
+FoundSecret find_secret(const SecretSources& sources) {
+    if (sources.insecure) return {{Security::Mode::plain, {}}, {}};
+    if (sources.file) {
+        const auto secret = read_secret(*sources.file, "--secret-file");
+        if (!secret) throw NoSecret("--secret-file: there is no file " + *sources.file);
+        return found(*secret, "--secret-file");
+    }
+    if (sources.variable) return found(checked(*sources.variable, "DDRUN_SECRET"), "DDRUN_SECRET");
+    if (!sources.user_file.empty()) {
+        if (const auto secret = read_secret(sources.user_file, sources.user_file)) {
+            return found(*secret, sources.user_file);
+        }
+    }
+    throw NoSecret(
+        "several nodes need a secret that they share, so that nobody else can join. Do one of:\n"
+        "  ddrun --make-secret           once; nodes with a shared home directory then find it\n"
+        "  DDRUN_SECRET=... ddrun ...    or --secret-file=FILE, the same on all nodes\n"
+        "  ddrun --insecure ...          without any protection, on a network you trust");
+}
+
+Key key_of(const std::string& secret) {
+    using Kdf = std::unique_ptr<EVP_KDF, decltype(&::EVP_KDF_free)>;
+    using Context = std::unique_ptr<EVP_KDF_CTX, decltype(&::EVP_KDF_CTX_free)>;
+    const Kdf kdf(::EVP_KDF_fetch(nullptr, "HKDF", nullptr), ::EVP_KDF_free);
+    const Context context(::EVP_KDF_CTX_new(kdf.get()), ::EVP_KDF_CTX_free);
+    std::string digest = "SHA256", salt = "ddrun rendezvous", info = "tls psk 1", input = secret;
+    const OSSL_PARAM parameters[] = {
+        ::OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), 0),
+        ::OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, input.data(), input.size()),
+        ::OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, salt.data(), salt.size()),
+        ::OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.data(), info.size()),
+        ::OSSL_PARAM_construct_end()};
+    Key key{};
+    if (!context || ::EVP_KDF_derive(context.get(), key.data(), key.size(), parameters) != 1) {
+        throw std::runtime_error("OpenSSL has no HKDF-SHA256");
+    }
+    return key;
+}
+
+std::string user_secret_file(const std::optional<std::string>& config_home,
+                             const std::optional<std::string>& home) {
+    if (config_home && config_home->starts_with('/')) return *config_home + "/ddrun/secret";
+    return home && home->starts_with('/') ? *home + "/.config/ddrun/secret" : std::string();
+}
+
+bool make_secret(const std::string& path) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    const UniqueFd file(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!file && errno == EEXIST) return false;
+    const std::string secret = detail::random_hex_128() + detail::random_hex_128() + "\n";
+    const auto size = static_cast<ssize_t>(secret.size());
+    if (!file || ::write(file.get(), secret.data(), secret.size()) != size ||
+        ::fsync(file.get()) != 0) {
+        const int number = errno;
+        if (file) ::unlink(path.c_str());
+        throw std::system_error(number, std::generic_category(), path);
+    }
+    return true;
+}
+
+}  // namespace ddrun::rendezvous
