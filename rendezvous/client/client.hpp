@@ -1,0 +1,105 @@
+#pragma once
+
+#include "rendezvous/core/node_link.hpp"
+#include "rendezvous/protocol/frame_reader.hpp"
+#include "rendezvous/transport/address.hpp"
+#include "rendezvous/transport/stream.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ddrun::rendezvous {
+
+struct ClientSettings {
+    std::string host;  // of the endpoint: a name or an address
+    int port = 0;
+    Security security;
+    std::optional<boost::asio::ip::address> from;  // --local-addr; nothing: the kernel chooses
+    // Of one try, all steps together. Tries go on until NodeLink ends them.
+    Duration try_timeout = std::chrono::seconds(10);
+};
+
+// The shell of NodeLink: performs each action with one call, owns one timer and one connection.
+// Belongs to the thread of its io_context; never blocks.
+class Client {
+  public:
+    // Called from the io_context or from inside a call; they may call the client again.
+    struct Ears {
+        std::function<void(FromJob)> deliver;
+        std::function<void(const Fence&)> fence;
+        std::function<void(TimePoint)> lease_until;
+        std::function<void(const std::string& server_address)> arm_obituary;
+        // What the endpoint's name means now, before each connect: the moment to serve it.
+        std::function<void(const Endpoints&)> resolved;
+        std::function<void()> finished;  // once: nothing more is to be sent
+    };
+
+    Client(boost::asio::io_context& io, NodeLinkRules rules, ClientSettings settings, Ears ears);
+    ~Client();
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+
+    void start();
+    void submit(ToJob payload);
+    void abort_waits(int round, std::string words);
+    void finish(bool processes_left);
+
+    [[nodiscard]] std::string describe() const { return link_.describe(); }
+
+  private:
+    // One try to connect and what came of it. Outlives the client's interest in it: a superseded
+    // one ends without a word.
+    struct Connection {
+        std::unique_ptr<Stream> stream;
+        FrameReader frames{max_frame_bytes};
+        std::string outgoing;
+        bool writing = false;
+        bool dropped = false;
+    };
+    using ConnectionPtr = std::shared_ptr<Connection>;
+
+    void happen(NodeLinkEvent event);
+    void perform(NodeLink::Actions actions);
+    void set_timer();
+
+    void act(const OpenConnection& action);
+    void act(const CloseConnection& action);
+    void act(const SendToServer& action);
+    void act(Deliver& action);
+    void act(const Fence& action);
+    void act(const LeaseUntil& action);
+    void act(const ArmObituary& action);
+
+    boost::asio::awaitable<void> live(ConnectionPtr connection);
+    boost::asio::awaitable<bool> open(ConnectionPtr connection);
+    boost::asio::awaitable<void> read(ConnectionPtr connection);
+    boost::asio::awaitable<void> write(ConnectionPtr connection);
+    void opened(const Connection& connection);
+    [[nodiscard]] bool take_frames(const ConnectionPtr& connection, std::string_view bytes);
+    void drop();
+
+    boost::asio::io_context& io_;
+    NodeLink link_;
+    ClientSettings settings_;
+    Ears ears_;
+    boost::asio::steady_timer timer_;
+    std::optional<TimePoint> timer_set_for_;
+    std::deque<NodeLinkEvent> events_;
+    bool handling_ = false;
+    bool told_finished_ = false;
+    ConnectionPtr connection_;
+    std::vector<char> buffer_;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace ddrun::rendezvous
