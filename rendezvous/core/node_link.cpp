@@ -1,7 +1,6 @@
 #include "rendezvous/core/node_link.hpp"
 
 #include "rendezvous/protocol/exit_status.hpp"
-#include "rendezvous/protocol/node_codec.hpp"
 
 #include <utility>
 

@@ -119,7 +119,7 @@ class Scene {
     }
 
     void something_happens(bool with_crashes) {
-        switch (dice_.number(0, with_crashes ? 13 : 12)) {
+        switch (dice_.number(0, with_crashes ? 14 : 13)) {
             case 0:
                 return cut();
             case 1:
@@ -130,7 +130,9 @@ class Scene {
                 return server_.tell(FromCoordinator(Notice{std::to_string(++notices_said_), true}));
             case 4:
                 return node_adds();
-            case 13:
+            case 5:
+                return server_.work();
+            case 14:
                 return crash();
             default:
                 return dice_.one_in(2) ? to_server() : to_node();
@@ -142,6 +144,7 @@ class Scene {
             while (can_move()) {
                 to_server();
                 to_node();
+                server_.work();
             }
             pass(500ms);
         }

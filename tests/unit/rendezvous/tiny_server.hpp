@@ -50,6 +50,7 @@ class TinyServer {
         known_ = presented_ = connected_ = false;
         inbox_ = {};
         outbox_ = {};
+        asked_.clear();
         counters_.clear();
         writes_.clear();
     }
@@ -63,6 +64,13 @@ class TinyServer {
     }
     void hear(const FromNode& message) {
         std::visit([this](const auto& one) { on(one); }, message);
+    }
+
+    // Answers the oldest request it has: an answer may take its time.
+    void work() {
+        if (asked_.empty()) return;
+        apply(asked_.front());
+        asked_.pop_front();
     }
 
     [[nodiscard]] bool presented() const { return presented_; }
@@ -94,7 +102,7 @@ class TinyServer {
     void on(const FromNodePayload& payload) {
         outbox_.heard(payload.heard);
         if (!inbox_.accept(payload.sequence)) return;
-        if (const auto* asked = std::get_if<StoreAsked>(&payload.payload)) apply(*asked);
+        if (const auto* asked = std::get_if<StoreAsked>(&payload.payload)) asked_.push_back(*asked);
         if (const auto* said = std::get_if<ToCoordinator>(&payload.payload)) {
             if (const auto* step = std::get_if<StepCommitted>(said)) steps_.push_back(step->round);
         }
@@ -120,6 +128,7 @@ class TinyServer {
     bool connected_ = false;
     Inbox inbox_;
     Outbox<FromJob> outbox_;
+    std::deque<StoreAsked> asked_;
     std::vector<int> steps_;
     std::map<std::string, std::int64_t> counters_;
     std::map<std::string, std::uint64_t> writes_;
