@@ -20,6 +20,7 @@
 #include <exception>
 #include <utility>
 
+// No braced temporary stands in an expression with co_await: g++ 12 copies it bit by bit.
 namespace ddrun::rendezvous {
 namespace {
 
@@ -94,12 +95,13 @@ awaitable<void> shake_hands(Socket& socket, TlsEngine& engine, std::string_view 
 
 // Nothing is spent on TLS before a whole first record of credible size is there.
 awaitable<std::string> read_client_hello(Socket& socket, std::string bytes) {
-    co_await read_up_to(socket, bytes, record_head_bytes);
+    constexpr const char* no_ddrun = "speaks TLS, but is no ddrun";
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    co_await read_up_to(socket, bytes, 2);
+    if (byte(1) != 3) throw Foreign(no_ddrun);
+    co_await read_up_to(socket, bytes, record_head_bytes);
     const std::size_t size = std::size_t{byte(3)} << 8 | byte(4);
-    if (byte(1) != 3 || size == 0 || size > max_client_hello_bytes) {
-        throw Foreign("speaks TLS, but is no ddrun");
-    }
+    if (size == 0 || size > max_client_hello_bytes) throw Foreign(no_ddrun);
     co_await read_up_to(socket, bytes, record_head_bytes + size);
     co_return bytes;
 }
@@ -136,9 +138,10 @@ awaitable<std::unique_ptr<Stream>> meet_tls(Socket& socket, const Security& secu
                                             std::string received) {
     received = co_await read_client_hello(socket, std::move(received));
     switch (security.mode) {
-        case Security::Mode::psk:
-            co_return co_await accept_tls(socket, {psk_identity, security.key},
-                                          std::move(received));
+        case Security::Mode::psk: {
+            TlsEngine::PreSharedKey secret{psk_identity, security.key};
+            co_return co_await accept_tls(socket, std::move(secret), std::move(received));
+        }
         case Security::Mode::plain:
             co_await part_with(socket, alert_record(Alert::insufficient_security));
             throw NotAuthorised("it has a secret, and this rendezvous runs with --insecure");
@@ -177,8 +180,9 @@ awaitable<PrefaceKind> read_preface(Socket& socket, std::string received) {
 awaitable<Accepted> meet_preface(Socket& socket, const Security& security, std::string received) {
     switch (co_await read_preface(socket, std::move(received))) {
         case PrefaceKind::obituary: {
-            std::string body = co_await read_frame_body(socket, max_obituary_frame_bytes);
-            co_return Accepted{nullptr, std::move(body)};
+            Accepted accepted;
+            accepted.obituary = co_await read_frame_body(socket, max_obituary_frame_bytes);
+            co_return accepted;
         }
         case PrefaceKind::node:
             if (security.mode != Security::Mode::plain) co_await refuse_plain(socket);
@@ -193,7 +197,9 @@ awaitable<Accepted> meet(Socket& socket, const Security& security) {
     std::string received(preface_bytes, '\0');
     received.resize(co_await socket.async_read_some(asio::buffer(received), use_awaitable));
     if (received.front() == tls_handshake) {
-        co_return Accepted{co_await meet_tls(socket, security, std::move(received)), {}};
+        Accepted accepted;
+        accepted.stream = co_await meet_tls(socket, security, std::move(received));
+        co_return accepted;
     }
     co_return co_await meet_preface(socket, security, std::move(received));
 }

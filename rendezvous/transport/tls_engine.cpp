@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace ddrun::rendezvous {
 namespace {
@@ -110,8 +111,6 @@ Context make_context(const SSL_METHOD* method) {
     SSL_CTX_set_options(raw, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(raw, 0);
     SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
-    // A server that shows a certificate instead of knowing the key is nobody.
-    SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_psk_use_session_callback(raw, TlsCallbacks::use_session);
     SSL_CTX_set_psk_find_session_callback(raw, TlsCallbacks::find_session);
     return context;
@@ -119,7 +118,12 @@ Context make_context(const SSL_METHOD* method) {
 
 SSL_CTX* context_of(TlsEngine::Side side) {
     if (side == TlsEngine::Side::client) {
-        static const Context client = make_context(TLS_client_method());
+        static const Context client = [] {
+            Context context = make_context(TLS_client_method());
+            // A server that shows a certificate instead of knowing the key is nobody.
+            SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+            return context;
+        }();
         return client.get();
     }
     static const Context server = make_context(TLS_server_method());
@@ -133,7 +137,8 @@ constexpr int alert_reason(Alert alert) {
 
 [[noreturn]] void refuse_by_client(int reason) {
     switch (reason) {
-        case SSL_AD_REASON_OFFSET + SSL_AD_DECRYPT_ERROR:
+        case SSL_AD_REASON_OFFSET + SSL_AD_ILLEGAL_PARAMETER:  // what OpenSSL 3.0 sends
+        case SSL_AD_REASON_OFFSET + SSL_AD_DECRYPT_ERROR:      // what RFC 8446 asks for
             throw NotAuthorised(std::string("it has another secret") + same_secret);
         case alert_reason(Alert::insufficient_security):
             throw NotAuthorised(
