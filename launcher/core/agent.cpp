@@ -93,10 +93,11 @@ void Agent::on(const StopRound& stop, TimePoint now) {
     switch (phase_) {
         case Phase::in_round:
             if (!reported_ && stop.cause.kind != CauseKind::told_to_stop) {
-                out_.push_back(
-                    GroupAction{TellWorkersAborted{stop.cause.failure.rank, stop.cause.words}});
+                const int rank = is_about_workers(stop.cause.kind) ? stop.cause.failure.rank : -1;
+                out_.push_back(GroupAction{TellWorkersAborted{rank, stop.cause.words}});
             }
-            tell_group(StopGroup{signal_of(stop.cause)}, now);
+            lift_fence(now);  // the stop is about this very round, so contact is back
+            stop_group(signal_of(stop.cause), now);
             break;
         case Phase::idle:
             round_gone();
@@ -111,7 +112,7 @@ void Agent::on(const StopRound& stop, TimePoint now) {
 void Agent::on(const Verdict& verdict, TimePoint now) {
     if (phase_ != Phase::in_round) return finish(verdict);
     verdict_ = verdict;
-    tell_group(StopGroup{verdict.has_cause ? signal_of(verdict.cause) : signals::terminate}, now);
+    stop_group(verdict.has_cause ? signal_of(verdict.cause) : signals::terminate, now);
 }
 
 void Agent::on(const rendezvous::Parked&, TimePoint) {
@@ -123,7 +124,12 @@ void Agent::on(const rendezvous::Notice& notice, TimePoint) {
 }
 
 void Agent::note_attempt(const StopRound& stop, TimePoint now) {
-    if (stop.max_restarts == 0 || stop.cause.kind == CauseKind::told_to_stop) return;
+    const CauseKind kind = stop.cause.kind;
+    if (kind == CauseKind::membership || kind == CauseKind::node_left) {
+        out_.push_back(GroupAction{Note{stop.cause.words + ": the group forms anew", false}});
+        return;
+    }
+    if (stop.max_restarts == 0 || kind == CauseKind::told_to_stop) return;
     auto words = "attempt " + std::to_string(grant_.round);
     if (stop.will_restart) words.append("/").append(std::to_string(stop.max_restarts));
     words += " failed after " + duration_text(now - round_began_) + ": " + stop.cause.words;
@@ -155,6 +161,27 @@ void Agent::on(const KeeperLost& event, TimePoint now) {
     finish(cause);
 }
 
+void Agent::on(const FenceChanged& event, TimePoint now) {
+    if (phase_ == Phase::created) return;
+    if (!event.words.empty()) {
+        out_.push_back(GroupAction{Note{event.words, event.step != FenceChanged::Step::thaw}});
+    }
+    switch (event.step) {
+        case FenceChanged::Step::freeze:
+            fenced_ = true;
+            return tell_group(Suspend{}, now);
+        case FenceChanged::Step::thaw:
+            return lift_fence(now);
+        case FenceChanged::Step::kill:
+            fenced_ = false;
+            return tell_group(KillGroup{}, now);
+    }
+}
+
+void Agent::lift_fence(TimePoint now) {
+    if (std::exchange(fenced_, false) && !asleep_) tell_group(Resume{}, now);
+}
+
 void Agent::on(const ShellFailed& event, TimePoint now) {
     const auto cause = located(node_cause(CauseKind::spawn_failed, event.exit_code, event.words));
     switch (phase_) {
@@ -171,7 +198,8 @@ void Agent::on(const ShellFailed& event, TimePoint now) {
             const bool none_started =
                 std::all_of(workers.begin(), workers.end(),
                             [](const WorkerRecord& worker) { return worker.awaited; });
-            return none_started ? tell_group(KillGroup{}, now) : tell_group(StopGroup{}, now);
+            return none_started ? tell_group(KillGroup{}, now)
+                                : stop_group(signals::terminate, now);
         }
         case Phase::unfit:
         case Phase::over:
@@ -187,6 +215,11 @@ void Agent::on(const GroupEvent& event, TimePoint now) {
 
 void Agent::tell_group(const GroupEvent& event, TimePoint now) {
     if (phase_ == Phase::in_round) take(group_->step(event, now), now);
+}
+
+// Frozen workers cannot answer, and must not run to do so.
+void Agent::stop_group(int signal, TimePoint now) {
+    tell_group(fenced_ ? GroupEvent(KillGroup{}) : GroupEvent(StopGroup{signal}), now);
 }
 
 void Agent::take(WorkerGroup::Actions actions, TimePoint now) {

@@ -39,6 +39,18 @@ struct KeeperLost {
     std::string words;
 };
 
+// Contact to the job was lost or found again (rendezvous/core/node_link.hpp says when): another
+// node may run this node's ranks, so its own workers must not.
+struct FenceChanged {
+    enum class Step {
+        freeze,  // SIGSTOP to every tree; the time does not count towards any deadline
+        thaw,    // the round still stands
+        kill,    // it does not: SIGKILL now, frozen processes cannot answer anything else
+    };
+    Step step = Step::freeze;
+    std::string words;  // why, one line for people
+};
+
 // The edge could not do something essential.
 struct ShellFailed {
     int exit_code = exit_code::system_refused;
@@ -46,7 +58,7 @@ struct ShellFailed {
 };
 
 // Group events must be of the current round: the shell drops those of an older one.
-using AgentEvent = std::variant<Started, SignalArrived, KeeperLost, ShellFailed,
+using AgentEvent = std::variant<Started, SignalArrived, KeeperLost, FenceChanged, ShellFailed,
                                 rendezvous::FromCoordinator, GroupEvent>;
 
 // --- actions ------------------------------------------------------------------------------------
@@ -90,6 +102,7 @@ using AgentAction = std::variant<Say, BeginRound, EndRound, SuspendSelf, Finish,
 //   unfit    a process outlives SIGKILL and that was reported: the verdict
 //   over     nothing: Finish was said
 // Being told to stop (`stop_`) is not a state: it may come in each of them and is never taken back.
+// Nor is being fenced (`fenced_`), during which no worker of this node runs.
 class Agent {
   public:
     using Actions = std::vector<AgentAction>;
@@ -115,6 +128,7 @@ class Agent {
     void on(const Started& event, TimePoint now);
     void on(const SignalArrived& event, TimePoint now);
     void on(const KeeperLost& event, TimePoint now);
+    void on(const FenceChanged& event, TimePoint now);
     void on(const ShellFailed& event, TimePoint now);
     void on(const rendezvous::FromCoordinator& event, TimePoint now);
     void on(const GroupEvent& event, TimePoint now);
@@ -128,6 +142,8 @@ class Agent {
     void first_stop(const SignalArrived& event, TimePoint now);
     void second_stop(const SignalArrived& event, TimePoint now);
     void tell_group(const GroupEvent& event, TimePoint now);
+    void stop_group(int signal, TimePoint now);
+    void lift_fence(TimePoint now);
     void take(WorkerGroup::Actions actions, TimePoint now);
     void group_gone(TimePoint now);
     void round_gone();
@@ -150,6 +166,8 @@ class Agent {
     bool succeeded_ = false;     // this node's workers, in this round
     bool healthy_said_ = false;  // StepCommitted of this round
     bool round_gone_said_ = false;
+    bool fenced_ = false;
+    bool asleep_ = false;  // by Ctrl-Z
     int restarts_used_ = 0;
     std::string still_there_;  // what NodeUnfit said, until it is gone after all
     std::optional<Stop> stop_;

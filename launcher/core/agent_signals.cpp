@@ -28,10 +28,12 @@ void Agent::on(const SignalArrived& event, TimePoint now) {
     if (contains(rules_.ignored_signals, event.signal)) return;
     if (contains(rules_.stop_signals, event.signal)) return stop_signal(event, now);
     if (event.signal == signals::terminal_stop) {
+        asleep_ = true;
         tell_group(Suspend{}, now);
         out_.push_back(SuspendSelf{});
     } else if (event.signal == signals::go_on) {
-        tell_group(Resume{}, now);
+        asleep_ = false;
+        if (!fenced_) tell_group(Resume{}, now);
     } else {
         tell_group(ForwardSignal{event.signal}, now);
     }
@@ -59,7 +61,7 @@ void Agent::first_stop(const SignalArrived& event, TimePoint now) {
             if (event.from_terminal) words += "; Ctrl-C again kills at once";
             out_.push_back(GroupAction{Note{words, false}});
             out_.push_back(Say{rendezvous::Leave{cause}});
-            return tell_group(StopGroup{event.signal}, now);
+            return stop_group(event.signal, now);
         }
         case Phase::over:
             return;
