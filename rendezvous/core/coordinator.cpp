@@ -16,6 +16,31 @@ Coordinator::Actions Coordinator::step(const NodeMessage& event, TimePoint now) 
     return std::exchange(answers_, {});
 }
 
+Coordinator::Actions Coordinator::step(const CoordinatorEvent& event, TimePoint now) {
+    if (const auto* message = std::get_if<NodeMessage>(&event)) return step(*message, now);
+    return {};
+}
+
+Coordinator Coordinator::restore(JobRules rules, const std::vector<Presented>&, TimePoint) {
+    return Coordinator(std::move(rules));
+}
+
+bool Coordinator::is_closing() const {
+    return state_ == State::running && !all_members([](const Member& m) { return !m.done; });
+}
+
+int Coordinator::round_of(int node) const {
+    return members_.contains(node) ? round_ : 0;
+}
+
+std::vector<int> Coordinator::absent_nodes() const {
+    return {};
+}
+
+std::vector<MemberStatus> Coordinator::members() const {
+    return {};
+}
+
 Coordinator::Actions Coordinator::advance_to(TimePoint now) {
     const std::optional<TimePoint> deadline = next_deadline();
     if (deadline && *deadline <= now) {

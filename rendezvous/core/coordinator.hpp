@@ -1,5 +1,6 @@
 #pragma once
 
+#include "rendezvous/core/coordinator_events.hpp"
 #include "rendezvous/core/job_rules.hpp"
 #include "rendezvous/core/restart_budget.hpp"
 #include "rendezvous/core/root_cause.hpp"
@@ -14,15 +15,6 @@
 
 namespace ddrun::rendezvous {
 
-struct NodeMessage {  // an event: `node` said `message`
-    int node = 0;     // connection number given by the shell
-    ToCoordinator message;
-};
-struct NodeAnswer {  // an action: say `message` to `node`
-    int node = 0;
-    FromCoordinator message;
-};
-
 // Decides rounds, restarts, the root cause and the verdict of one job. Not thread-safe; no clock.
 // Messages about another round than the current one are ignored, but for trouble with a whole node.
 class Coordinator {
@@ -31,9 +23,35 @@ class Coordinator {
 
     explicit Coordinator(JobRules rules);
 
+    // A job that goes on although its server started empty: adopts round, flags, restarts used, a
+    // stop under way and a verdict from what its nodes present. `presented` is not empty and all of
+    // one job; more may come as events. What has to be said follows from the first call.
+    [[nodiscard]] static Coordinator restore(JobRules rules,
+                                             const std::vector<Presented>& presented,
+                                             TimePoint now);
+
+    [[nodiscard]] Actions step(const CoordinatorEvent& event, TimePoint now);
     [[nodiscard]] Actions step(const NodeMessage& event, TimePoint now);
     [[nodiscard]] Actions advance_to(TimePoint now);
     [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+
+    [[nodiscard]] std::string_view state_name() const { return name_of(state_); }
+    [[nodiscard]] int round() const { return round_; }  // 0: none was granted yet
+    [[nodiscard]] int world_size() const { return grant_.world_size; }
+    [[nodiscard]] std::uint64_t digest() const { return grant_.digest; }  // of the round
+    [[nodiscard]] int restarts_used() const { return budget_.used(); }
+    [[nodiscard]] const JobRules& rules() const { return rules_; }
+    [[nodiscard]] bool is_over() const { return state_ == State::over; }
+    // A node has finished its part of the running round: newcomers belong to the next run.
+    [[nodiscard]] bool is_closing() const;
+    // Before this a process of an expelled node may still run; the past: none can.
+    [[nodiscard]] TimePoint fenced_by() const { return fence_; }
+    [[nodiscard]] bool knows(int node) const { return members_.contains(node); }
+    // The round that `node` is in until the next grant; 0: none.
+    [[nodiscard]] int round_of(int node) const;
+    // Nodes of a restored round that did not come back yet, as absent_node() ids.
+    [[nodiscard]] std::vector<int> absent_nodes() const;
+    [[nodiscard]] std::vector<MemberStatus> members() const;  // in no order
 
     // One line for logs and failing tests.
     [[nodiscard]] std::string describe() const;
@@ -97,6 +115,8 @@ class Coordinator {
     State state_ = State::forming;
     std::map<int, Member> members_;
     int round_ = 0;
+    RoundGranted grant_;
+    TimePoint fence_{};
     TimePoint round_started_{};
     bool step_committed_ = false;
 
