@@ -9,8 +9,8 @@ namespace ddrun::rendezvous {
 namespace {
 
 constexpr Duration first_progress = std::chrono::seconds(5);
-constexpr Duration least_silence = std::chrono::seconds(5);
-constexpr int heartbeats_in_silence = 3;
+constexpr int silences_in_a_lease = 3;
+constexpr int least_heartbeats_in_silence = 2;
 
 std::string seconds_text(Duration time) {
     const auto tenths = time / std::chrono::milliseconds(100);
@@ -189,9 +189,10 @@ void NodeLink::heartbeat(TimePoint now) {
     out_.push_back(SendToServer{Heartbeat{heartbeats_, inbox_.last()}});
 }
 
+// Well within the lease, so that another connection is tried before the workers freeze.
 Duration NodeLink::silence_limit() const {
-    return std::max(
-        {least_silence, rules_.terms.lease / 3, rules_.terms.heartbeat * heartbeats_in_silence});
+    return std::max(rules_.terms.lease / silences_in_a_lease,
+                    rules_.terms.heartbeat * least_heartbeats_in_silence);
 }
 
 // --- the fence ----------------------------------------------------------------------------------

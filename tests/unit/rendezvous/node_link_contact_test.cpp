@@ -50,6 +50,21 @@ TEST_CASE("RDZV-7: a silent server is left after 5 s and tried again") {
     CHECK(story.passes(100ms).lines() == Lines{"open"});
 }
 
+TEST_CASE("a silent server is left before the workers freeze, whatever the lease") {
+    NodeLinkRules rules = two_nodes();
+    const auto [lease, heartbeat] =
+        GENERATE(std::pair<Duration, Duration>{3s, 1s}, std::pair<Duration, Duration>{2s, 200ms},
+                 std::pair<Duration, Duration>{15s, 1s}, std::pair<Duration, Duration>{10min, 5s});
+    rules.terms.lease = lease;
+    rules.terms.heartbeat = heartbeat;
+    rules.rendezvous_grace = 1h;
+    LinkStory story(rules);
+    story.in_round_one();
+    const Duration freezes = lease - lease_margin(lease);
+    CHECK(story.passes(freezes - 1ns).lines("close").size() == 1);
+    CHECK(story.passes(1ns).lines("freeze").size() == 1);
+}
+
 TEST_CASE("a large message on its way is no silence, and no lease either") {
     LinkStory story;
     story.in_round_one();
