@@ -81,3 +81,12 @@ TEST_CASE("an unfinished frame is not delivered") {
     reader.append({&whole.back(), 1});
     CHECK(reader.next() == "hello");
 }
+
+TEST_CASE("a higher limit holds from the next frame on") {
+    FrameReader reader(1);
+    reader.append("\1\0\0\0a\2\0\0\0bc"s);
+    CHECK(reader.next() == "a");
+    reader.set_limit(2);
+    CHECK(reader.next() == "bc");
+    CHECK_FALSE(reader.broken());
+}
