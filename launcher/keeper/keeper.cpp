@@ -2,6 +2,7 @@
 
 #include "launcher/keeper/keeper_loop.hpp"
 #include "launcher/keeper/proc.hpp"
+#include "rendezvous/platform/last_words.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -24,6 +25,7 @@ namespace {
 constexpr int oom_score_raise = 100;
 constexpr int highest_oom_score = 1000;
 constexpr int internal_error = 70;
+constexpr auto last_words_limit = std::chrono::seconds(2);
 
 [[noreturn]] void fail(const char* call) {
     throw std::system_error(errno, std::generic_category(), call);
@@ -70,7 +72,12 @@ int live(UniqueFd link, const WorkerDefaults& defaults, pid_t job_group) {
     const KeeperLoop::End end = loop.run();
     loop.let_go();
     const bool gone = end_all_descendants(defaults.stuck_after_ms);
-    if (end == KeeperLoop::End::agent_gone) remove_paths(loop.paths());
+    if (end == KeeperLoop::End::agent_gone) {
+        remove_paths(loop.paths());
+        const LastWords& last_words = loop.last_words();
+        // Where something is left, the others must wait until it cannot run any more.
+        if (gone) detail::send_last_words(last_words.address, last_words.bytes, last_words_limit);
+    }
     return gone ? 0 : internal_error;
 }
 

@@ -29,8 +29,6 @@ std::uint64_t about(std::uint64_t kind, pid_t pid) {
     return static_cast<std::uint64_t>(pid) << 2 | kind;
 }
 
-constexpr int suspend_passes = 5;
-
 int checked(int result, const char* call) {
     if (result < 0) throw std::system_error(errno, std::generic_category(), call);
     return result;
@@ -92,6 +90,7 @@ int KeeperLoop::wait_ms() const {
     auto next = Clock::time_point::max();
     for (const CleaningUp& clean_up : clean_ups_) next = std::min(next, clean_up.next_look());
     if (ending_ && clean_ups_.empty()) next = std::min(next, ending_->next_pass());
+    next = std::min(next, next_lease_step());
     if (next == Clock::time_point::max()) return -1;
     const auto wait = std::chrono::ceil<Milliseconds>(next - Clock::now());
     return static_cast<int>(std::max<Milliseconds::rep>(wait.count(), 0));
@@ -118,6 +117,7 @@ void KeeperLoop::handle(std::uint64_t what, std::uint32_t events) {
 void KeeperLoop::advance(Clock::time_point now) {
     pursue_clean_ups(now);
     pursue_round_ending(now);
+    pursue_lease(now);
 }
 
 // --- the agent ----------------------------------------------------------------------------------
@@ -132,6 +132,7 @@ void KeeperLoop::read_link(std::uint32_t events) {
             }
             // A dead agent's last orders are void, but for what must not be forgotten.
             const bool matters = !hung_up || std::holds_alternative<Remove>(*message) ||
+                                 std::holds_alternative<LastWords>(*message) ||
                                  std::holds_alternative<Quit>(*message);
             if (matters) std::visit([this](const auto& order) { obey(order); }, *message);
         }
@@ -218,18 +219,12 @@ void KeeperLoop::obey(const Inspect& order) {
 
 void KeeperLoop::obey(const Suspend& order) {
     suspended_ = order.stop;
+    frozen_ = false;
     // The terminal first: a worker that goes on without it would be stopped by its next read.
     for (auto& [pid, worker] : workers_) {
         order.stop ? return_terminal(worker) : give_terminal(worker);
     }
-    // What forks during a pass is met by the next one.
-    std::set<pid_t> reached;
-    for (int pass = 0; pass < suspend_passes; ++pass) {
-        std::vector<pid_t> fresh = descendants_of(spawning_.keeper);
-        std::erase_if(fresh, [&](pid_t pid) { return !reached.insert(pid).second; });
-        if (fresh.empty()) break;
-        signal_descendants(spawning_.keeper, fresh, order.stop ? SIGSTOP : SIGCONT);
-    }
+    signal_trees(order.stop ? SIGSTOP : SIGCONT);
     if (order.stop) tell(Suspended{});
 }
 

@@ -31,6 +31,8 @@ class KeeperLoop {
 
     // What to remove when the agent died.
     [[nodiscard]] const std::set<std::string>& paths() const { return paths_; }
+    // What to say, and to whom, when the agent died and nothing is left.
+    [[nodiscard]] const LastWords& last_words() const { return last_words_; }
     // Kills the workers, whose numbers are known without /proc, and gives terminals back.
     void let_go();
 
@@ -68,6 +70,8 @@ class KeeperLoop {
     void obey(const CleanUp& order);
     void obey(const Inspect& order);
     void obey(const Suspend& order);
+    void obey(const Lease& order);
+    void obey(const LastWords& order);
     void obey(const Remove& order);
     void obey(const Quit& order);
 
@@ -89,6 +93,11 @@ class KeeperLoop {
     void pursue_clean_ups(Clock::time_point now);
     void tell_stuck(std::vector<Stuck> stuck);
 
+    // --- the lease
+    void signal_trees(int signal) const;
+    void pursue_lease(Clock::time_point now);
+    [[nodiscard]] Clock::time_point next_lease_step() const;
+
     SpawnSettings spawning_;
     WorkerDefaults defaults_;
     Link link_;
@@ -102,7 +111,10 @@ class KeeperLoop {
     std::optional<End> end_;
     bool childless_ = true;  // the kernel said so at the last reaping
     bool more_to_reap_ = false;
-    bool suspended_ = false;
+    bool suspended_ = false;  // by the agent's order
+    Lease lease_;
+    bool frozen_ = false;  // by ourselves, since the lease ended
+    LastWords last_words_;
     Clock::time_point stop_passed_on_{};
     bool write_watched_ = false;
 };

@@ -36,6 +36,12 @@ auto fields(Is<Inspect> auto& m) {
 auto fields(Is<Suspend> auto& m) {
     return std::tie(m.stop);
 }
+auto fields(Is<Lease> auto& m) {
+    return std::tie(m.until_ns, m.grace_ns);
+}
+auto fields(Is<LastWords> auto& m) {
+    return std::tie(m.address, m.bytes);
+}
 auto fields(Is<Remove> auto& m) {
     return std::tie(m.paths);
 }

@@ -57,12 +57,26 @@ struct Inspect {  // what is this worker doing? state, wait channel, kernel stac
 struct Suspend {
     bool stop = true;
 };
+// This node may run workers until then, by the monotonic clock that both read. Without a later
+// lease the keeper stops every tree by itself then, since the agent may be stopped or hang, and
+// kills them `grace_ns` after that; a later lease lets go on what only the keeper stopped. 0: no
+// lease is needed.
+struct Lease {
+    std::int64_t until_ns = 0;
+    std::int64_t grace_ns = 0;
+};
+// If the agent dies: what to tell the job's server, as it is, once nothing of this node is left.
+struct LastWords {
+    std::string address;  // "10.9.0.1:29400", "[fd00::1]:29400"; empty: nobody
+    std::string bytes;
+};
 // Files, sockets, directories with all that is in them: to be removed if the agent dies.
 struct Remove {
     std::vector<std::string> paths;
 };
 struct Quit {};  // normal end: nothing is running, exit
-using ToKeeper = std::variant<Spawn, Signal, KillRound, CleanUp, Inspect, Suspend, Remove, Quit>;
+using ToKeeper = std::variant<Spawn, Signal, KillRound, CleanUp, Inspect, Suspend, Lease, LastWords,
+                              Remove, Quit>;
 
 // --- keeper to agent --------------------------------------------------------------------------
 struct Spawned {
