@@ -19,9 +19,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 bool wait_for(int socket, short events, Clock::time_point deadline) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    pollfd waiting{socket, events, 0};
-    return left.count() > 0 && ::poll(&waiting, 1, static_cast<int>(left.count())) == 1;
+    while (true) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+        if (left.count() <= 0) return false;
+        pollfd waiting{socket, events, 0};
+        const int ready = ::poll(&waiting, 1, static_cast<int>(left.count()));
+        if (ready >= 0 || errno != EINTR) return ready == 1;
+    }
 }
 
 UniqueFd connect_to(const addrinfo& to, Clock::time_point deadline) {
