@@ -1,30 +1,46 @@
 #include "rendezvous/server/guest_list.hpp"
 
-#include "rendezvous/transport/address.hpp"
-
-#include <utility>
-
 namespace ddrun::rendezvous {
 namespace {
 
 constexpr std::size_t most_visitors = 256;
-constexpr auto every = std::chrono::minutes(1);
+constexpr auto first_line_after = std::chrono::seconds(1);
+constexpr auto next_line_after = std::chrono::minutes(10);
+constexpr const char* others = "other addresses";
+
+std::string line(std::size_t count, const std::string& address, const std::string& why) {
+    const std::string number = std::to_string(count);
+    const std::string connections = count == 1 ? "connection" : "connections";
+    if (why.empty()) return "ignored " + number + " malformed " + connections + " from " + address;
+    return "refused " + number + " " + connections + " from " + address + ": " + why;
+}
 
 }  // namespace
 
-std::optional<std::string> GuestList::turned_away(const boost::asio::ip::address& address,
-                                                  const std::string& reason, TimePoint now) {
+void GuestList::turned_away(const std::string& address, const std::string& why, TimePoint now) {
     ++total_;
-    if (!visitors_.contains(address) && visitors_.size() >= most_visitors) return std::nullopt;
-    const auto [entry, is_new] = visitors_.try_emplace(address);
-    Visitor& visitor = entry->second;
-    ++visitor.unsaid;
-    if (!is_new && now - visitor.last_said < every) return std::nullopt;
-    visitor.last_said = now;
-    const std::size_t count = std::exchange(visitor.unsaid, 0);
-    return "turned away " +
-           (count == 1 ? std::string("a connection") : std::to_string(count) + " connections") +
-           " from " + text_of(address) + ": " + reason;
+    std::pair<std::string, std::string> key(address, why);
+    if (visitors_.size() >= most_visitors && !visitors_.contains(key)) key = {others, ""};
+    const auto [entry, is_new] = visitors_.try_emplace(std::move(key));
+    if (is_new) entry->second.next_line = now + first_line_after;
+    ++entry->second.unsaid;
+}
+
+std::vector<std::string> GuestList::lines_due(TimePoint now) {
+    std::vector<std::string> lines;
+    for (auto entry = visitors_.begin(); entry != visitors_.end();) {
+        auto& [key, visitor] = *entry;
+        if (now < visitor.next_line) {
+            ++entry;
+        } else if (visitor.unsaid == 0) {
+            entry = visitors_.erase(entry);
+        } else {
+            lines.push_back(line(visitor.unsaid, key.first, key.second));
+            visitor = {0, now + next_line_after};
+            ++entry;
+        }
+    }
+    return lines;
 }
 
 }  // namespace ddrun::rendezvous

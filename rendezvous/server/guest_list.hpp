@@ -2,12 +2,11 @@
 
 #include "rendezvous/protocol/time.hpp"
 
-#include <boost/asio/ip/address.hpp>
-
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ddrun::rendezvous {
 
@@ -15,18 +14,20 @@ namespace ddrun::rendezvous {
 // Bounded; no clock.
 class GuestList {
   public:
-    // A connection from `address` was malformed or not ours. A line to say, at most one per address
-    // and `every`, and none beyond so many addresses.
-    [[nodiscard]] std::optional<std::string> turned_away(const boost::asio::ip::address& address,
-                                                         const std::string& reason, TimePoint now);
+    // `why`: for people; empty where the peer did not even speak our protocol.
+    void turned_away(const std::string& address, const std::string& why, TimePoint now);
+    // Lines to say by now, to be asked for a few times a second: for each address and reason one a
+    // second after the first time, then one every ten minutes with what has come meanwhile.
+    [[nodiscard]] std::vector<std::string> lines_due(TimePoint now);
+
     [[nodiscard]] std::size_t total() const { return total_; }
 
   private:
     struct Visitor {
         std::size_t unsaid = 0;
-        TimePoint last_said{};
+        TimePoint next_line{};
     };
-    std::map<boost::asio::ip::address, Visitor> visitors_;
+    std::map<std::pair<std::string, std::string>, Visitor> visitors_;  // by address and reason
     std::size_t total_ = 0;
 };
 

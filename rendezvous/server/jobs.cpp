@@ -34,34 +34,47 @@ Jobs::Actions Jobs::on(const PeerSaid& said, TimePoint now) {
 }
 
 Jobs::Actions Jobs::greet(const PeerSaid& said, const NodeHello& hello, TimePoint now) {
-    if (const auto refused = refusal(hello)) {
-        return {SendToPeer{said.connection, *refused}, ClosePeer{said.connection}};
+    if (auto refused = refusal(hello, now)) {
+        return {SendToPeer{said.connection, std::move(*refused)}, ClosePeer{said.connection}};
     }
     const std::string& id = hello.terms.job_id;
+    settings_.awaited.erase(id);
     Job& job = jobs_[id];
-    if (!job.service) {
-        ServiceSettings settings;
-        settings.job_id = id;
-        settings.incarnation = settings_.fresh_incarnation();
-        settings.jitter_seed = settings_.fresh_seed();
-        settings.build = settings_.build;
-        job.service = std::make_unique<JobService>(std::move(settings));
-    }
+    if (!job.service) job.service = new_service(id);
     job_of_[said.connection] = id;
     return settle(jobs_.find(id), job.service->step(said, now));
 }
 
-std::optional<NodeRefused> Jobs::refusal(const NodeHello& hello) const {
+std::unique_ptr<JobService> Jobs::new_service(const std::string& id) const {
+    ServiceSettings settings;
+    settings.job_id = id;
+    settings.incarnation = settings_.fresh_incarnation();
+    settings.jitter_seed = settings_.fresh_seed();
+    settings.build = settings_.build;
+    return std::make_unique<JobService>(std::move(settings));
+}
+
+std::optional<NodeRefused> Jobs::refusal(const NodeHello& hello, TimePoint now) const {
     const std::string& id = hello.terms.job_id;
+    const auto later = [](std::string words) {
+        return NodeRefused{exit_code::group_lost, true, std::move(words)};
+    };
     if (settings_.only && *settings_.only != id) {
         return NodeRefused{exit_code::not_authorised, false,
                            "this endpoint serves job '" + *settings_.only + "', you asked for '" +
                                id + "' (--rdzv-id)"};
     }
+    if (only_is_over_) return later("the previous run of job '" + id + "' is still closing");
+    const auto awaited = settings_.awaited.find(id);
+    if (awaited != settings_.awaited.end() && hello.job_incarnation.empty() &&
+        now < awaited->second) {
+        return later("job '" + id +
+                     "' ran here before this server was restarted, and its nodes may "
+                     "still come back");
+    }
     if (jobs_.size() >= settings_.most_jobs && !jobs_.contains(id)) {
-        return NodeRefused{
-            exit_code::group_lost, true,
-            "this server has " + std::to_string(jobs_.size()) + " jobs and takes no more for now"};
+        return later("this server has " + std::to_string(jobs_.size()) +
+                     " jobs and takes no more for now");
     }
     return std::nullopt;
 }
@@ -104,12 +117,16 @@ std::optional<TimePoint> Jobs::next_deadline() const {
     return deadlines_.begin()->first;
 }
 
-// Keeps the book of deadlines, and forgets a job that nobody needs any more: the next one with its
-// id is another job.
+// Keeps the books, and forgets a job that nobody needs any more: the next one with its id is
+// another job.
 Jobs::Actions Jobs::settle(JobMap::iterator job, Actions actions) {
+    for (const ServiceAction& action : actions) {
+        if (const auto* close = std::get_if<ClosePeer>(&action)) job_of_.erase(close->connection);
+    }
     auto& [id, entry] = *job;
     if (entry.deadline) deadlines_.erase({*entry.deadline, id});
     if (entry.service->forgettable()) {
+        only_is_over_ = settings_.only.has_value();
         jobs_.erase(job);
         return actions;
     }

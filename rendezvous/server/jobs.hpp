@@ -24,10 +24,14 @@ struct JobsSettings {
     // 128 fresh random bits in hex: an incarnation.
     std::function<std::string()> fresh_incarnation;
     std::function<std::uint64_t()> fresh_seed;
+    // Jobs that ran when the server before this one ended, and until when their nodes may come
+    // back. Until one of them does, nobody can start a job of that id.
+    std::map<std::string, TimePoint> awaited;
 };
 
 // The jobs of one server: takes a connection to the job that its hello names, and keeps the
-// earliest deadline of all. No clock and no socket; not thread-safe.
+// earliest deadline of all. No clock and no socket; not thread-safe. After ClosePeer nothing needs
+// to be said about that connection.
 class Jobs {
   public:
     using Actions = std::vector<ServiceAction>;
@@ -55,13 +59,15 @@ class Jobs {
     Actions on(const PeerGone& gone, TimePoint now);
     Actions on(const ServerWasSlow& slow, TimePoint now);
     Actions greet(const PeerSaid& said, const NodeHello& hello, TimePoint now);
-    [[nodiscard]] std::optional<NodeRefused> refusal(const NodeHello& hello) const;
+    [[nodiscard]] std::optional<NodeRefused> refusal(const NodeHello& hello, TimePoint now) const;
+    [[nodiscard]] std::unique_ptr<JobService> new_service(const std::string& id) const;
     Actions settle(JobMap::iterator job, Actions actions);
 
     JobsSettings settings_;
     JobMap jobs_;
     std::unordered_map<ConnectionId, std::string> job_of_;
     std::set<std::pair<TimePoint, std::string>> deadlines_;
+    bool only_is_over_ = false;
 };
 
 }  // namespace ddrun::rendezvous

@@ -1,0 +1,2 @@
+// Boost.JSON without its library: nothing more to install.
+#include <boost/json/src.hpp>
