@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED)           # headers only: Asio (runtime), Process v2 (keeper)
 find_package(OpenSSL 3 REQUIRED)            # rendezvous/transport
+find_path(DDRUN_MUNGE_HEADERS munge.h)      # optional, rendezvous/transport
 find_package(yaml-cpp REQUIRED)             # launcher/config
 find_package(spdlog REQUIRED)               # rendezvous/platform
 if(DDRUN_BUILD_TESTS)

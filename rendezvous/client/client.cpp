@@ -4,11 +4,15 @@
 #include "rendezvous/protocol/exit_status.hpp"
 #include "rendezvous/protocol/node_codec.hpp"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
-#include <span>
+#include <exception>
 #include <utility>
 #include <variant>
 
@@ -24,6 +28,10 @@ constexpr std::size_t read_bytes = std::size_t{256} << 10;
 
 std::string words_of(const error_code& error) {
     return error == asio::error::eof ? "the server closed the connection" : error.message();
+}
+
+[[noreturn]] void throw_malformed() {
+    throw system_error(boost::system::errc::make_error_code(boost::system::errc::protocol_error));
 }
 
 }  // namespace
@@ -42,7 +50,7 @@ Client::~Client() {
 }
 
 void Client::start() {
-    perform(link_.advance_to(detail::now()));
+    advance();
 }
 
 void Client::submit(ToJob payload) {
@@ -61,7 +69,17 @@ void Client::finish(bool processes_left) {
 
 void Client::happen(NodeLinkEvent event) {
     events_.push_back(std::move(event));
-    if (std::exchange(handling_, true)) return;
+    if (!handling_) handle_all();
+}
+
+void Client::advance() {
+    handling_ = true;
+    perform(link_.advance_to(detail::now()));
+    handle_all();
+}
+
+void Client::handle_all() {
+    handling_ = true;
     while (!events_.empty()) {
         NodeLinkEvent next = std::move(events_.front());
         events_.pop_front();
@@ -69,14 +87,13 @@ void Client::happen(NodeLinkEvent event) {
     }
     handling_ = false;
     set_timer();
+    if (link_.finished() && !std::exchange(told_finished_, true)) ears_.finished();
 }
 
 void Client::perform(NodeLink::Actions actions) {
     for (NodeLinkAction& action : actions) {
         std::visit([this](auto& one) { act(one); }, action);
     }
-    if (link_.finished() && !std::exchange(told_finished_, true)) ears_.finished();
-    if (!handling_) set_timer();
 }
 
 void Client::set_timer() {
@@ -91,7 +108,7 @@ void Client::set_timer() {
     timer_.async_wait([this, alive = alive_](const error_code& error) {
         if (error || !*alive) return;
         timer_set_for_.reset();
-        perform(link_.advance_to(detail::now()));
+        advance();
     });
 }
 
@@ -100,19 +117,26 @@ void Client::set_timer() {
 void Client::act(const OpenConnection&) {
     drop();
     connection_ = std::make_shared<Connection>();
-    asio::co_spawn(io_, live(connection_), asio::detached);
+    const auto ended = [connection = connection_](const std::exception_ptr& failure) {
+        if (failure) std::rethrow_exception(failure);
+    };
+    asio::co_spawn(io_, live(connection_),
+                   asio::bind_cancellation_slot(connection_->cancel.slot(), ended));
 }
 
 void Client::act(const CloseConnection&) {
     drop();
 }
 
+// The link closes when its last words were answered or will never be.
 void Client::drop() {
     if (!connection_) return;
-    connection_->dropped = true;
-    // What was said last (a goodbye) still goes out: the writer closes when it is done.
-    if (connection_->stream && !connection_->writing) connection_->stream->close();
-    connection_.reset();
+    const ConnectionPtr connection = std::exchange(connection_, nullptr);
+    connection->dropped = true;
+    if (connection->stream) connection->stream->close();
+    // From within the io_context, where it takes effect before this returns: the signal must live
+    // until then.
+    asio::post(io_, [connection] { connection->cancel.emit(asio::cancellation_type::terminal); });
 }
 
 void Client::act(const SendToServer& action) {
@@ -140,15 +164,19 @@ void Client::act(const ArmObituary& action) {
 
 // --- the connection -----------------------------------------------------------------------------
 
+// A braced temporary must not stand in an expression with co_await: g++ 12 copies it bit by bit.
 asio::awaitable<void> Client::live(ConnectionPtr connection) {
     std::optional<NodeLinkEvent> end;
-    const auto alive = alive_;
     bool is_open = false;
     try {
-        is_open = co_await open(connection);
-        if (is_open) co_await read(connection);
+        co_await open(connection);
+        is_open = true;
+        while (!connection->dropped) co_await read(connection);
     } catch (const NotAuthorised& refusal) {
-        end = ConnectionFailed{refusal.what(), true, exit_code::not_authorised};
+        end = ConnectionFailed{"the rendezvous at " + settings_.host + " port " +
+                                   std::to_string(settings_.port) +
+                                   " does not let this node in: " + refusal.what(),
+                               true, exit_code::not_authorised};
     } catch (const Foreign& foreign) {
         end = ConnectionFailed{foreign.what(), false, 0};
     } catch (const system_error& error) {
@@ -158,25 +186,26 @@ asio::awaitable<void> Client::live(ConnectionPtr connection) {
             end = ConnectionFailed{words_of(error.code()), false, 0};
         }
     }
-    if (!*alive || connection->dropped) co_return;
+    if (connection->dropped) co_return;
     if (connection->stream) connection->stream->close();
-    if (end) happen(std::move(*end));
+    connection_.reset();
+    happen(std::move(*end));
 }
 
-// False: nobody is interested any more.
-asio::awaitable<bool> Client::open(ConnectionPtr connection) {
-    const auto alive = alive_;
-    const auto superseded = [&] { return !*alive || connection->dropped; };
+asio::awaitable<void> Client::open(ConnectionPtr connection) {
+    const auto go_on = [&] {
+        if (connection->dropped) throw system_error(asio::error::operation_aborted);
+    };
     const TimePoint deadline = detail::now() + settings_.try_timeout;
     const Endpoints endpoints = co_await resolve(settings_.host, settings_.port, deadline);
-    if (superseded()) co_return false;
+    go_on();
     ears_.resolved(endpoints);
+    go_on();
     auto socket = co_await connect_to_any(endpoints, settings_.from, deadline);
-    if (superseded()) co_return false;
+    go_on();
     connection->stream = co_await open_stream(std::move(socket), settings_.security, deadline);
-    if (superseded()) co_return false;
+    go_on();
     opened(*connection);
-    co_return true;
 }
 
 void Client::opened(const Connection& connection) {
@@ -186,32 +215,27 @@ void Client::opened(const Connection& connection) {
 }
 
 asio::awaitable<void> Client::read(ConnectionPtr connection) {
-    const auto alive = alive_;
-    while (*alive && !connection->dropped) {
-        const std::size_t got =
-            co_await connection->stream->read_some({buffer_.data(), buffer_.size()});
-        if (!*alive || connection->dropped) co_return;
-        if (!take_frames(connection, {buffer_.data(), got})) {
-            throw system_error(
-                boost::system::errc::make_error_code(boost::system::errc::protocol_error));
-        }
-    }
+    const std::size_t got =
+        co_await connection->stream->read_some({buffer_.data(), buffer_.size()});
+    if (!connection->dropped) take_frames(*connection, {buffer_.data(), got});
 }
 
-bool Client::take_frames(const ConnectionPtr& connection, std::string_view bytes) {
-    connection->frames.append(bytes);
-    while (const auto frame = connection->frames.next()) {
+void Client::take_frames(Connection& connection, std::string_view bytes) {
+    connection.frames.append(bytes);
+    while (const auto frame = connection.frames.next()) {
         auto message = decode_from_server(*frame);
-        if (!message) return false;
+        if (!message) throw_malformed();
         happen(std::move(*message));
-        if (connection->dropped) return true;
+        if (connection.dropped) return;
     }
-    return !connection->frames.broken();
+    if (connection.frames.broken()) throw_malformed();
 }
 
 asio::awaitable<void> Client::write(ConnectionPtr connection) {
+    // Behind the handler that is running now: all that it has to say goes together.
+    co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
     try {
-        while (!connection->outgoing.empty()) {
+        while (!connection->outgoing.empty() && !connection->dropped) {
             const std::string bytes = std::exchange(connection->outgoing, {});
             co_await connection->stream->write(bytes);
         }
@@ -220,7 +244,6 @@ asio::awaitable<void> Client::write(ConnectionPtr connection) {
         connection->outgoing.clear();
     }
     connection->writing = false;
-    if (connection->dropped) connection->stream->close();
 }
 
 }  // namespace ddrun::rendezvous

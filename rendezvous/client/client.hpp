@@ -6,16 +6,18 @@
 #include "rendezvous/transport/stream.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <cstdint>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ddrun::rendezvous {
@@ -30,10 +32,12 @@ struct ClientSettings {
 };
 
 // The shell of NodeLink: performs each action with one call, owns one timer and one connection.
-// Belongs to the thread of its io_context; never blocks.
+// Belongs to the thread of its io_context; never blocks. What is submitted while the io_context
+// runs one handler leaves in one write. Memory is bounded by what NodeLink keeps.
 class Client {
   public:
-    // Called from the io_context or from inside a call; they may call the client again.
+    // Called from the io_context or from inside a call; they may call the client again, but not
+    // destroy it, `finished` excepted.
     struct Ears {
         std::function<void(FromJob)> deliver;
         std::function<void(const Fence&)> fence;
@@ -41,7 +45,7 @@ class Client {
         std::function<void(const std::string& server_address)> arm_obituary;
         // What the endpoint's name means now, before each connect: the moment to serve it.
         std::function<void(const Endpoints&)> resolved;
-        std::function<void()> finished;  // once: nothing more is to be sent
+        std::function<void()> finished;  // once, the last: nothing more is to be sent
     };
 
     Client(boost::asio::io_context& io, NodeLinkRules rules, ClientSettings settings, Ears ears);
@@ -57,18 +61,21 @@ class Client {
     [[nodiscard]] std::string describe() const { return link_.describe(); }
 
   private:
-    // One try to connect and what came of it. Outlives the client's interest in it: a superseded
-    // one ends without a word.
+    // One try to connect and what came of it. Its coroutines hold it and end soon after it was
+    // dropped, without a word and without a look at the client, which may be gone.
     struct Connection {
         std::unique_ptr<Stream> stream;
-        FrameReader frames{max_frame_bytes};
+        FrameReader frames{max_node_frame_bytes};
         std::string outgoing;
         bool writing = false;
         bool dropped = false;
+        boost::asio::cancellation_signal cancel;
     };
     using ConnectionPtr = std::shared_ptr<Connection>;
 
     void happen(NodeLinkEvent event);
+    void advance();
+    void handle_all();
     void perform(NodeLink::Actions actions);
     void set_timer();
 
@@ -81,11 +88,11 @@ class Client {
     void act(const ArmObituary& action);
 
     boost::asio::awaitable<void> live(ConnectionPtr connection);
-    boost::asio::awaitable<bool> open(ConnectionPtr connection);
+    boost::asio::awaitable<void> open(ConnectionPtr connection);
     boost::asio::awaitable<void> read(ConnectionPtr connection);
-    boost::asio::awaitable<void> write(ConnectionPtr connection);
+    static boost::asio::awaitable<void> write(ConnectionPtr connection);
     void opened(const Connection& connection);
-    [[nodiscard]] bool take_frames(const ConnectionPtr& connection, std::string_view bytes);
+    void take_frames(Connection& connection, std::string_view bytes);
     void drop();
 
     boost::asio::io_context& io_;
@@ -99,7 +106,7 @@ class Client {
     bool told_finished_ = false;
     ConnectionPtr connection_;
     std::vector<char> buffer_;
-    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for a timer that has run out
 };
 
 }  // namespace ddrun::rendezvous

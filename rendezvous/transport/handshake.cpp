@@ -3,7 +3,9 @@
 #include "rendezvous/protocol/exit_status.hpp"
 #include "rendezvous/protocol/node_codec.hpp"
 #include "rendezvous/protocol/preface.hpp"
+#include "rendezvous/transport/aside.hpp"
 #include "rendezvous/transport/deadline.hpp"
+#include "rendezvous/transport/munge.hpp"
 #include "rendezvous/transport/stream.hpp"
 #include "rendezvous/transport/tcp_streams.hpp"
 #include "rendezvous/transport/tls_engine.hpp"
@@ -18,6 +20,8 @@
 
 #include <array>
 #include <exception>
+#include <functional>
+#include <optional>
 #include <utility>
 
 // No braced temporary stands in an expression with co_await: g++ 12 copies it bit by bit.
@@ -125,7 +129,7 @@ awaitable<void> read_inner_preface(Socket& socket, TlsEngine& engine) {
     }
 }
 
-awaitable<std::unique_ptr<Stream>> accept_tls(Socket& socket, TlsEngine::PreSharedKey secret,
+awaitable<std::unique_ptr<Stream>> accept_tls(Socket& socket, PreSharedKey secret,
                                               std::string received) {
     auto engine = std::make_unique<TlsEngine>(TlsEngine::Side::server, std::move(secret));
     engine->receive(received);
@@ -139,7 +143,7 @@ awaitable<std::unique_ptr<Stream>> meet_tls(Socket& socket, const Security& secu
     received = co_await read_client_hello(socket, std::move(received));
     switch (security.mode) {
         case Security::Mode::psk: {
-            TlsEngine::PreSharedKey secret{psk_identity, security.key};
+            PreSharedKey secret{psk_identity, security.key};
             co_return co_await accept_tls(socket, std::move(secret), std::move(received));
         }
         case Security::Mode::plain:
@@ -177,7 +181,37 @@ awaitable<PrefaceKind> read_preface(Socket& socket, std::string received) {
     co_return check.kind;
 }
 
-awaitable<Accepted> meet_preface(Socket& socket, const Security& security, std::string received) {
+awaitable<std::unique_ptr<Stream>> meet_munge(Socket& socket, const Security& security,
+                                              TimePoint deadline) {
+    const std::string credential = co_await read_frame_body(socket, max_credential_bytes);
+    // Its TLS hello follows at once; unread it would keep our alert from arriving.
+    std::string hello = co_await read_client_hello(socket, {});
+    if (security.mode != Security::Mode::munge) {
+        const bool plain = security.mode == Security::Mode::plain;
+        co_await part_with(
+            socket, alert_record(plain ? Alert::insufficient_security : Alert::unknown_identity));
+        throw NotAuthorised(plain ? "it uses munge, and this rendezvous runs with --insecure"
+                                  : "it uses munge, and this rendezvous a shared secret");
+    }
+    std::function<PreSharedKey()> decode = [credential, munge_socket = security.munge_socket] {
+        return decode_credential(credential, munge_socket);
+    };
+    std::optional<PreSharedKey> secret;
+    std::string refused;
+    try {
+        secret = co_await aside(run_in_side_thread, std::move(decode), deadline);
+    } catch (const NotAuthorised& why) {
+        refused = why.what();
+    }
+    if (!secret) {
+        co_await part_with(socket, alert_record(Alert::access_denied));
+        throw NotAuthorised(refused);
+    }
+    co_return co_await accept_tls(socket, std::move(*secret), std::move(hello));
+}
+
+awaitable<Accepted> meet_preface(Socket& socket, const Security& security, std::string received,
+                                 TimePoint deadline) {
     switch (co_await read_preface(socket, std::move(received))) {
         case PrefaceKind::obituary: {
             Accepted accepted;
@@ -187,13 +221,16 @@ awaitable<Accepted> meet_preface(Socket& socket, const Security& security, std::
         case PrefaceKind::node:
             if (security.mode != Security::Mode::plain) co_await refuse_plain(socket);
             co_return Accepted{std::make_unique<PlainStream>(std::move(socket)), {}};
-        case PrefaceKind::munge:
-            throw Foreign("munge");
+        case PrefaceKind::munge: {
+            Accepted accepted;
+            accepted.stream = co_await meet_munge(socket, security, deadline);
+            co_return accepted;
+        }
     }
     throw Foreign("unknown");
 }
 
-awaitable<Accepted> meet(Socket& socket, const Security& security) {
+awaitable<Accepted> meet(Socket& socket, const Security& security, TimePoint deadline) {
     std::string received(preface_bytes, '\0');
     received.resize(co_await socket.async_read_some(asio::buffer(received), use_awaitable));
     if (received.front() == tls_handshake) {
@@ -201,19 +238,40 @@ awaitable<Accepted> meet(Socket& socket, const Security& security) {
         accepted.stream = co_await meet_tls(socket, security, std::move(received));
         co_return accepted;
     }
-    co_return co_await meet_preface(socket, security, std::move(received));
+    co_return co_await meet_preface(socket, security, std::move(received), deadline);
 }
 
 // --- client -------------------------------------------------------------------------------------
 
-awaitable<std::unique_ptr<Stream>> introduce(Socket& socket, const Security& security) {
+// A key of this connection only, in a credential that only our own user can open.
+awaitable<PreSharedKey> introduce_by_munge(Socket& socket, std::string munge_socket,
+                                           TimePoint deadline) {
+    PreSharedKey secret = random_key();
+    std::function<std::string()> encode_it = [secret, munge_socket] {
+        return encode_credential(secret, munge_socket);
+    };
+    const std::string credential =
+        co_await aside(run_in_side_thread, std::move(encode_it), deadline);
+    std::string opening = preface(PrefaceKind::munge);
+    ByteWriter frame;
+    frame.number(static_cast<std::uint32_t>(credential.size()));
+    opening += frame.take() + credential;
+    co_await asio::async_write(socket, asio::buffer(opening), use_awaitable);
+    co_return secret;
+}
+
+awaitable<std::unique_ptr<Stream>> introduce(Socket& socket, const Security& security,
+                                             TimePoint deadline) {
     const std::string opening = preface(PrefaceKind::node);
     if (security.mode == Security::Mode::plain) {
         co_await asio::async_write(socket, asio::buffer(opening), use_awaitable);
         co_return std::make_unique<PlainStream>(std::move(socket));
     }
-    auto engine = std::make_unique<TlsEngine>(TlsEngine::Side::client,
-                                              TlsEngine::PreSharedKey{psk_identity, security.key});
+    PreSharedKey secret{psk_identity, security.key};
+    if (security.mode == Security::Mode::munge) {
+        secret = co_await introduce_by_munge(socket, security.munge_socket, deadline);
+    }
+    auto engine = std::make_unique<TlsEngine>(TlsEngine::Side::client, std::move(secret));
     co_await shake_hands(socket, *engine, opening);
     co_return std::make_unique<TlsStream>(std::move(socket), std::move(engine));
 }
@@ -230,7 +288,7 @@ awaitable<Accepted> accept_stream(Socket socket, const Security& security, TimeP
     try {
         error_code ignored;
         socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-        co_return co_await meet(socket, security);
+        co_return co_await meet(socket, security, deadline);
     } catch (const system_error& error) {
         rethrow(error, limit);
     }
@@ -242,7 +300,7 @@ awaitable<std::unique_ptr<Stream>> open_stream(Socket socket, Security security,
     try {
         error_code ignored;
         socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-        co_return co_await introduce(socket, security);
+        co_return co_await introduce(socket, security, deadline);
     } catch (const system_error& error) {
         rethrow(error, limit);
     }

@@ -38,49 +38,79 @@ std::string checked(std::string secret, const std::string& origin) {
     return secret;
 }
 
+struct SecretFile {
+    std::string secret;
+    bool others_can_read = false;
+};
+
 // nullopt: there is no such file.
-std::optional<std::string> read_secret(const std::string& path, const std::string& origin) {
+std::optional<SecretFile> read_secret(const std::string& path, const std::string& origin) {
     const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!file && errno == ENOENT) return std::nullopt;
+    if (!file && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
     struct stat facts {};
     if (!file || ::fstat(file.get(), &facts) != 0) {
         throw NoSecret(origin + ": cannot read " + path + ": " + error_words(errno));
     }
     if (!S_ISREG(facts.st_mode)) throw NoSecret(origin + ": " + path + " is not a file");
-    if ((facts.st_mode & others) != 0) {
-        throw NoSecret(origin + ": other users can read " + path + "; chmod 600 it");
-    }
-    std::string text(max_secret_bytes + 2, '\0');
+    std::string text(max_secret_bytes + 3, '\0');  // with an end of line
     const ssize_t got = ::read(file.get(), text.data(), text.size());
     if (got < 0) throw NoSecret(origin + ": cannot read " + path + ": " + error_words(errno));
     text.resize(static_cast<std::size_t>(got));
-    return checked(std::move(text), origin);
+    return SecretFile{checked(std::move(text), origin), (facts.st_mode & others) != 0};
 }
 
 FoundSecret found(const std::string& secret, std::string origin) {
-    return {{Security::Mode::psk, key_of(secret)}, std::move(origin)};
+    FoundSecret result;
+    result.security.key = key_of(secret);
+    result.origin = std::move(origin);
+    return result;
+}
+
+FoundSecret in_named_file(const std::string& path) {
+    const auto file = read_secret(path, "--secret-file");
+    if (!file) throw NoSecret("--secret-file: there is no file " + path);
+    FoundSecret result = found(file->secret, "--secret-file");
+    if (file->others_can_read) {
+        result.warning = "--secret-file: other users of this machine can read " + path;
+    }
+    return result;
+}
+
+std::optional<FoundSecret> in_user_file(const std::string& path) {
+    if (path.empty()) return std::nullopt;
+    const auto file = read_secret(path, path);
+    if (!file) return std::nullopt;
+    if (file->others_can_read) {
+        throw NoSecret("other users can read " + path + ": chmod 600 it, or make a new one");
+    }
+    return found(file->secret, path);
 }
 
 }  // namespace
 
 FoundSecret find_secret(const SecretSources& sources) {
-    if (sources.insecure) return {{Security::Mode::plain, {}}, {}};
-    if (sources.file) {
-        const auto secret = read_secret(*sources.file, "--secret-file");
-        if (!secret) throw NoSecret("--secret-file: there is no file " + *sources.file);
-        return found(*secret, "--secret-file");
+    FoundSecret without_key;
+    if (sources.insecure) {
+        without_key.security.mode = Security::Mode::plain;
+        return without_key;
     }
+    if (sources.file) return in_named_file(*sources.file);
     if (sources.variable) return found(checked(*sources.variable, "DDRUN_SECRET"), "DDRUN_SECRET");
-    if (!sources.user_file.empty()) {
-        if (const auto secret = read_secret(sources.user_file, sources.user_file)) {
-            return found(*secret, sources.user_file);
-        }
+    const std::string objection = sources.munge_objection(sources.munge_socket);
+    if (objection.empty()) {
+        without_key.security.mode = Security::Mode::munge;
+        without_key.security.munge_socket = sources.munge_socket;
+        without_key.origin = "munge";
+        return without_key;
     }
+    if (auto of_user = in_user_file(sources.user_file)) return *std::move(of_user);
     throw NoSecret(
         "several nodes need a secret that they share, so that nobody else can join. Do one of:\n"
         "  ddrun --make-secret           once; nodes with a shared home directory then find it\n"
         "  DDRUN_SECRET=... ddrun ...    or --secret-file=FILE, the same on all nodes\n"
-        "  ddrun --insecure ...          without any protection, on a network you trust");
+        "  ddrun --insecure ...          without any protection, on a network you trust\n"
+        "munge would serve too, but cannot be used here: " +
+        objection);
 }
 
 Key key_of(const std::string& secret) {

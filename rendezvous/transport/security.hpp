@@ -2,6 +2,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <string>
 
 // How the peers of a connection prove that they belong to the job, and what is said where they
 // cannot.
@@ -16,7 +17,8 @@ struct Security {
         munge,  // both are of one user, as the munge daemons of their machines say
     };
     Mode mode = Mode::psk;
-    Key key{};  // psk: from the job's secret (secret.hpp)
+    Key key{};                 // psk: from the job's secret (secret.hpp)
+    std::string munge_socket;  // munge: of the daemon; empty: where munge was built to look
 };
 
 // The peer has another secret, or none where we have one: trying again cannot help. The words name

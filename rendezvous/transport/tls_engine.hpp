@@ -12,6 +12,12 @@ struct ssl_st;
 
 namespace ddrun::rendezvous {
 
+// What proves who we are; both ends have the same. `identity` is sent in plain.
+struct PreSharedKey {
+    std::string identity;
+    Key key{};
+};
+
 // One end of a TLS 1.3 connection with a pre-shared key, as bytes in and bytes out: no socket, no
 // clock, no waiting. Holds no buffer while nothing is under way. Not thread-safe; different engines
 // may be used by different threads.
@@ -21,11 +27,6 @@ namespace ddrun::rendezvous {
 class TlsEngine {
   public:
     enum class Side { client, server };
-    // Who we are and what proves it; both ends have the same. `identity` is sent in plain.
-    struct PreSharedKey {
-        std::string identity;
-        Key key{};
-    };
 
     TlsEngine(Side side, PreSharedKey secret);
     ~TlsEngine();
