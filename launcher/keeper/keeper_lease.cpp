@@ -29,11 +29,14 @@ void KeeperLoop::signal_trees(int signal) const {
 
 void KeeperLoop::obey(const Lease& order) {
     lease_ = order;
-    const bool valid = lease_.until_ns == 0 || time_of(lease_.until_ns) > Clock::now();
-    if (frozen_ && valid) {
+    if (frozen_ && !lease_ended(Clock::now())) {
         frozen_ = false;
         signal_trees(SIGCONT);
     }
+}
+
+bool KeeperLoop::lease_ended(Clock::time_point now) const {
+    return lease_.until_ns != 0 && time_of(lease_.until_ns) <= now;
 }
 
 void KeeperLoop::obey(const LastWords& order) {

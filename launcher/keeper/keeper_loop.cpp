@@ -219,7 +219,9 @@ void KeeperLoop::obey(const Inspect& order) {
 
 void KeeperLoop::obey(const Suspend& order) {
     suspended_ = order.stop;
-    frozen_ = false;
+    // An agent that was stopped itself may say "go on" before it notices that its lease has ended.
+    frozen_ = !order.stop && lease_ended(Clock::now());
+    if (frozen_) return;
     // The terminal first: a worker that goes on without it would be stopped by its next read.
     for (auto& [pid, worker] : workers_) {
         order.stop ? return_terminal(worker) : give_terminal(worker);

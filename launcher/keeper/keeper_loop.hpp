@@ -96,6 +96,7 @@ class KeeperLoop {
     // --- the lease
     void signal_trees(int signal) const;
     void pursue_lease(Clock::time_point now);
+    [[nodiscard]] bool lease_ended(Clock::time_point now) const;
     [[nodiscard]] Clock::time_point next_lease_step() const;
 
     SpawnSettings spawning_;

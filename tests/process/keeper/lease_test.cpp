@@ -108,6 +108,21 @@ TEST_CASE("what the agent froze is not thawed by a lease") {
     CHECK(eventually([&] { return !is_frozen(worker); }));
 }
 
+TEST_CASE("an agent that goes on after its lease has ended thaws nobody before the next lease") {
+    FakeAgent agent;
+    agent.spawn_shell(0, "sleep 60");
+    const pid_t worker = agent.started(0);
+    agent.send(Suspend{true});
+    (void)agent.expect<Suspended>();
+    agent.send(Lease{in(-10ms), nanoseconds(60s)});
+    agent.send(Suspend{false});
+    agent.send(Inspect{1, 0});
+    (void)agent.expect<Inspected>();
+    CHECK(is_frozen(worker));
+    agent.send(Lease{in(60s), nanoseconds(60s)});
+    CHECK(eventually([&] { return !is_frozen(worker); }));
+}
+
 TEST_CASE("an agent that stays silent for the grace has its workers killed") {
     FakeAgent agent;
     agent.spawn_shell(0, "trap '' TERM; sleep 60");
