@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace ddrun::rendezvous {
 namespace {
@@ -48,10 +49,51 @@ bool seat(Seats& seats, int place, const RankOffer& offer) {
     return place >= 0 && seats.emplace(place, offer).second;
 }
 
-void seat_in_first_gap(Seats& seats, const RankOffer& offer) {
+// Whoever holds a rank keeps it, so a newcomer must not take a place behind the last one while
+// there are holes before it.
+void drop_wishes_beyond(std::vector<RankOffer>& offers) {
+    int highest = -1;
+    for (const RankOffer& offer : offers) highest = std::max(highest, offer.held_rank);
+    if (highest < 0) return;
+    const int places = std::max(static_cast<int>(offers.size()), highest + 1);
+    for (RankOffer& offer : offers) {
+        if (offer.wished_rank >= places) offer.wished_rank = -1;
+    }
+}
+
+// The first one, where several nodes say so; returns its topology group.
+std::string seat_endpoints_host(Seats& seats, std::vector<RankOffer>& offers) {
+    const auto host = std::find_if(offers.begin(), offers.end(),
+                                   [](const RankOffer& offer) { return offer.hosts_endpoint; });
+    if (host == offers.end() || !seat(seats, 0, *host)) return {};
+    std::string group = host->topology_group;
+    offers.erase(host);
+    return group;
+}
+
+// Nodes of one group follow the first of them; `first_group` goes before all others.
+void make_neighbours(std::vector<RankOffer>& offers, const std::string& first_group) {
+    std::map<std::string, std::size_t> turns;
+    if (!first_group.empty()) turns[first_group] = 0;
+    std::vector<std::pair<std::size_t, RankOffer>> queue;
+    queue.reserve(offers.size());
+    for (RankOffer& offer : offers) {
+        const std::size_t own = queue.size() + 1;
+        const bool alone = offer.topology_group.empty();
+        const std::size_t turn =
+            alone ? own : turns.emplace(offer.topology_group, own).first->second;
+        queue.emplace_back(turn, std::move(offer));
+    }
+    std::stable_sort(queue.begin(), queue.end(),
+                     [](const auto& left, const auto& right) { return left.first < right.first; });
+    for (std::size_t i = 0; i < queue.size(); ++i) offers[i] = std::move(queue[i].second);
+}
+
+void seat_in_gaps(Seats& seats, const std::vector<RankOffer>& offers) {
     int place = 0;
-    while (seats.contains(place)) ++place;
-    seats.emplace(place, offer);
+    for (const RankOffer& offer : offers) {
+        while (!seat(seats, place, offer)) ++place;
+    }
 }
 
 }  // namespace
@@ -68,12 +110,15 @@ bool natural_less(std::string_view left, std::string_view right) {
 
 std::vector<Placement> assign_ranks(std::vector<RankOffer> offers) {
     std::sort(offers.begin(), offers.end(), comes_before);
+    drop_wishes_beyond(offers);
     Seats seats;
     std::erase_if(offers, [&](const RankOffer& o) { return seat(seats, o.held_rank, o); });
     std::erase_if(offers, [&](const RankOffer& o) { return seat(seats, o.wished_rank, o); });
-    for (const RankOffer& offer : offers) seat_in_first_gap(seats, offer);
+    make_neighbours(offers, seat_endpoints_host(seats, offers));
+    seat_in_gaps(seats, offers);
 
     std::vector<Placement> placements;
+    placements.reserve(seats.size());
     int first_rank = 0;
     for (const auto& [place, offer] : seats) {
         const int node_rank = static_cast<int>(placements.size());

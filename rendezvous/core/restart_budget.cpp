@@ -31,18 +31,28 @@ RestartDecision RestartBudget::decide(const Cause& cause, const RoundLife& life)
     note(cause, life);
     if (used_ >= rules_.max_restarts) return {};
     if (std::string why_not = refusal(cause); !why_not.empty()) {
-        return {false, {}, std::move(why_not)};
+        return {false, false, {}, std::move(why_not)};
     }
     ++used_;
-    return {true, next_delay(life.round), {}};
+    return {true, true, next_delay(life.round), {}};
 }
 
 void RestartBudget::take_back() {
     --used_;
 }
 
+void RestartBudget::note_no_failure(const RoundLife& life) {
+    if (!was_healthy(life)) return;
+    failures_in_a_row_ = identical_in_a_row_ = 0;
+    last_.reset();
+}
+
+bool RestartBudget::was_healthy(const RoundLife& life) const {
+    return life.committed_a_step || life.lived >= rules_.minimum_uptime;
+}
+
 void RestartBudget::note(const Cause& cause, const RoundLife& life) {
-    if (life.committed_a_step || life.lived >= rules_.minimum_uptime) {
+    if (was_healthy(life)) {
         failures_in_a_row_ = 1;
         identical_in_a_row_ = 0;
         last_.reset();

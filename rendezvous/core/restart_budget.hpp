@@ -4,6 +4,7 @@
 #include "rendezvous/protocol/job_messages.hpp"
 #include "rendezvous/protocol/time.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -11,8 +12,9 @@ namespace ddrun::rendezvous {
 
 struct RestartDecision {
     bool restart = false;
-    Duration delay{};     // before the next round, from the moment the old one is gone
-    std::string why_not;  // set where the budget alone would have allowed a restart
+    bool charged = false;  // to --max-restarts
+    Duration delay{};      // before the next round, from the moment the old one is gone
+    std::string why_not;   // set where the budget alone would have allowed a restart
 };
 
 // How the round that failed had lived.
@@ -27,11 +29,17 @@ class RestartBudget {
   public:
     explicit RestartBudget(JobRules rules);
 
-    // Charges 1 when it answers with a restart.
+    // Charges 1 when it answers with a restart. `cause` could be cured by another attempt or by
+    // another node.
     [[nodiscard]] RestartDecision decide(const Cause& cause, const RoundLife& life);
     // The restart decided last will not happen: its charge is given back.
     void take_back();
+    // A round ended without a failure: the group forms anew.
+    void note_no_failure(const RoundLife& life);
+    // A server that started empty is told what the job has used.
+    void adopt(int used) { used_ = std::max(used_, used); }
 
+    [[nodiscard]] bool was_healthy(const RoundLife& life) const;
     [[nodiscard]] int used() const { return used_; }
 
   private:

@@ -9,7 +9,8 @@ namespace ddrun::rendezvous {
 
 struct Report {
     Cause cause;
-    TimePoint happened;  // arrival at the coordinator - age, on the coordinator's clock
+    TimePoint happened{};  // arrival at the coordinator - age, on the coordinator's clock
+    int node = 0;
 };
 
 // False for a worker that ddrun signalled or that ended because of another rank: a consequence, not

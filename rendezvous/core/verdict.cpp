@@ -39,9 +39,23 @@ int exit_code_of(const Cause& cause) {
 }
 
 bool worth_retrying(const Cause& cause) {
-    const WorkerFailure& failure = cause.failure;
-    return is_about_workers(cause.kind) && !failure.never_retry &&
-           !says_cannot_start(failure.status);
+    switch (cause.kind) {
+        case CauseKind::worker_failed:
+        case CauseKind::hang:
+        case CauseKind::early_exit:
+            return !cause.failure.never_retry && !says_cannot_start(cause.failure.status);
+        case CauseKind::node_unfit:
+        case CauseKind::keeper_lost:
+        case CauseKind::node_lost:
+            return true;
+        case CauseKind::spawn_failed:
+        case CauseKind::told_to_stop:
+        case CauseKind::never_formed:
+        case CauseKind::node_left:
+        case CauseKind::membership:
+            return false;
+    }
+    return false;
 }
 
 }  // namespace ddrun::rendezvous

@@ -17,7 +17,7 @@ TEST_CASE("one node: the round is granted at once") {
     JobStory job;
     job.says(0, join_of("n0", 4));
     const auto grant = job.heard<RoundGranted>(0);
-    CHECK(grant == RoundGranted{1, 4, 0, 1, 0, 0, "10.9.0.0", 40000});
+    CHECK(grant == RoundGranted{1, 4, 0, 1, 0, 0, "10.9.0.0", 40000, grant.digest});
     CHECK(job.silent());
     CHECK_FALSE(job.coordinator().next_deadline().has_value());
 }

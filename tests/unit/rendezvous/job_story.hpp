@@ -55,6 +55,13 @@ inline Cause stopped_by(int signal) {
 class JobStory {
   public:
     explicit JobStory(JobRules rules = {}) : rules_(std::move(rules)), coordinator_(rules_) {}
+    // A server that started empty.
+    JobStory(JobRules rules, const std::vector<Presented>& presented)
+        : rules_(std::move(rules)),
+          coordinator_(Coordinator::restore(rules_, presented, TimePoint(1h))) {
+        round_ = coordinator_.round();
+        take(coordinator_.advance_to(now_));
+    }
 
     // Nodes n0, n1 ... join in order; connection numbers are 100, 101 ...
     void form() {
@@ -63,9 +70,17 @@ class JobStory {
         }
     }
 
+    void joins(int node) { says(node, join_of("n" + std::to_string(node))); }
     void says(int node, ToCoordinator message) {
         take(coordinator_.step({100 + node, std::move(message)}, now_));
     }
+    void falls_silent(int node) { happens(NodeSuspect{100 + node, true}); }
+    void is_back(int node) { happens(NodeSuspect{100 + node, false}); }
+    void is_lost(int node, Duration fenced_in = 0ms) {
+        happens(NodeLost{100 + node, "killed", false, now_ + fenced_in});
+    }
+    void says_goodbye(int node) { happens(NodeLost{100 + node, {}, true, now_}); }
+    void happens(const CoordinatorEvent& event) { take(coordinator_.step(event, now_)); }
     void fails(int node, const Cause& cause) { says(node, FailureReport{round(), cause}); }
     void gone(int node) { says(node, RoundGone{round()}); }
     void done(int node) { says(node, NodeDone{round()}); }
@@ -95,6 +110,16 @@ class JobStory {
         queue.pop_front();
         return message;
     }
+    // All notices to `node` so far, in one line; they are forgotten.
+    std::string notices(int node) {
+        std::string words;
+        std::erase_if(said_[node], [&](const FromCoordinator& message) {
+            const auto* notice = std::get_if<Notice>(&message);
+            if (notice != nullptr) words += (words.empty() ? "" : " | ") + notice->words;
+            return notice != nullptr;
+        });
+        return words;
+    }
     [[nodiscard]] bool silent(int node) { return said_[node].empty(); }
     [[nodiscard]] bool silent() {
         for (auto& [node, queue] : said_) {
@@ -116,6 +141,13 @@ class JobStory {
     }
 
     [[nodiscard]] int round() const { return round_; }
+    [[nodiscard]] RoundGranted grant_of(int node) { return grants_[node]; }
+    // Each round had one digest, and no two rounds the same.
+    [[nodiscard]] bool digests_agree() const {
+        std::set<std::uint64_t> different;
+        for (const auto& [round, digest] : digests_) different.insert(digest);
+        return same_digests_ && different.size() == digests_.size();
+    }
     [[nodiscard]] const Coordinator& coordinator() const { return coordinator_; }
 
   private:
@@ -125,6 +157,9 @@ class JobStory {
         for (NodeAnswer& answer : answers) {
             if (const auto* grant = std::get_if<RoundGranted>(&answer.message)) {
                 round_ = grant->round;
+                if (!digests_.emplace(round_, grant->digest).second)
+                    same_digests_ &= digests_[round_] == grant->digest;
+                grants_[answer.node - 100] = *grant;
             }
             said_[answer.node - 100].push_back(std::move(answer.message));
         }
@@ -134,6 +169,9 @@ class JobStory {
     Coordinator coordinator_;
     TimePoint now_{1h};
     int round_ = 0;
+    std::map<int, std::uint64_t> digests_;
+    std::map<int, RoundGranted> grants_;
+    bool same_digests_ = true;
     std::map<int, std::deque<FromCoordinator>> said_;
 };
 

@@ -35,8 +35,11 @@ TEST_CASE("the exit code table") {
         {of_kind(CauseKind::told_to_stop), 143, false},
         {of_kind(CauseKind::hang), 124, true},
         {of_kind(CauseKind::early_exit), 124, true},
-        {of_kind(CauseKind::node_unfit), 71, false},
-        {of_kind(CauseKind::keeper_lost), 71, false},
+        {of_kind(CauseKind::node_unfit), 71, true},
+        {of_kind(CauseKind::keeper_lost), 71, true},
+        {of_kind(CauseKind::node_lost), 75, true},
+        {of_kind(CauseKind::node_left), 75, false},
+        {of_kind(CauseKind::membership), 75, false},
         {of_kind(CauseKind::never_formed), 75, false},
         {of_kind(CauseKind::never_formed, 77), 77, false},
     }));
