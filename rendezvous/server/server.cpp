@@ -2,9 +2,9 @@
 
 #include "rendezvous/platform/clock.hpp"
 #include "rendezvous/protocol/node_codec.hpp"
-#include "rendezvous/server/listener.hpp"
 #include "rendezvous/transport/address.hpp"
 #include "rendezvous/transport/deadline.hpp"
+#include "rendezvous/transport/listener.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -78,7 +78,11 @@ Server::~Server() {
 }
 
 tcp::endpoint Server::listen(const tcp::endpoint& endpoint) {
-    const auto acceptor = std::make_shared<tcp::acceptor>(open_listener(io_, endpoint, backlog));
+    return listen(open_listener(io_.get_executor(), endpoint, backlog));
+}
+
+tcp::endpoint Server::listen(tcp::acceptor listening) {
+    const auto acceptor = std::make_shared<tcp::acceptor>(std::move(listening));
     acceptors_.push_back(acceptor);
     asio::co_spawn(io_, accept(acceptor), asio::detached);
     return acceptor->local_endpoint();

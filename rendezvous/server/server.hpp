@@ -54,6 +54,8 @@ class Server {
     // one. Throws boost::system::system_error. May be called for several addresses. Returns what it
     // listens on.
     boost::asio::ip::tcp::endpoint listen(const boost::asio::ip::tcp::endpoint& endpoint);
+    // The same with one that listens already (endpoint_owner.hpp).
+    boost::asio::ip::tcp::endpoint listen(boost::asio::ip::tcp::acceptor acceptor);
 
     // Every job is over and its nodes have heard so.
     [[nodiscard]] bool all_told() const { return jobs_.all_told(); }

@@ -2,9 +2,9 @@
 
 #include "rendezvous/platform/clock.hpp"
 #include "rendezvous/server/http_reader.hpp"
-#include "rendezvous/server/listener.hpp"
 #include "rendezvous/server/status_text.hpp"
 #include "rendezvous/transport/deadline.hpp"
+#include "rendezvous/transport/listener.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
@@ -53,7 +53,7 @@ asio::awaitable<void> read_the_rest(tcp::socket& socket) {
 StatusServer::StatusServer(asio::io_context& io, const tcp::endpoint& endpoint,
                            std::function<ServerStatus()> status)
     : state_(std::make_shared<State>(
-          State{open_listener(io, endpoint, most_connections), std::move(status)})) {
+          State{open_listener(io.get_executor(), endpoint, most_connections), std::move(status)})) {
     asio::co_spawn(io, accept(state_), asio::detached);
 }
 

@@ -118,12 +118,4 @@ std::string text_of(const tcp::endpoint& endpoint) {
     return (six ? "[" + address + "]" : address) + ":" + std::to_string(endpoint.port());
 }
 
-Endpoints endpoints_to_serve(const Endpoints& endpoints) {
-    if (endpoints.empty() || !is_local(endpoints.front().address())) return {};
-    Endpoints ours;
-    std::copy_if(endpoints.begin(), endpoints.end(), std::back_inserter(ours),
-                 [](const tcp::endpoint& endpoint) { return is_local(endpoint.address()); });
-    return ours;
-}
-
 }  // namespace ddrun::rendezvous

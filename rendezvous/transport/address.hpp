@@ -49,8 +49,4 @@ using Endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
 [[nodiscard]] boost::asio::awaitable<boost::asio::ip::tcp::socket> connect_to_any(
     Endpoints endpoints, std::optional<boost::asio::ip::address> from, TimePoint deadline);
 
-// Where this node has to serve the rendezvous: all local addresses of the endpoint, where the
-// lowest of all is local. Of several nodes under one name only one has that.
-[[nodiscard]] Endpoints endpoints_to_serve(const Endpoints& endpoints);
-
 }  // namespace ddrun::rendezvous

@@ -22,6 +22,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 // No braced temporary stands in an expression with co_await: g++ 12 copies it bit by bit.
@@ -250,8 +251,14 @@ awaitable<PreSharedKey> introduce_by_munge(Socket& socket, std::string munge_soc
     std::function<std::string()> encode_it = [secret, munge_socket] {
         return encode_credential(secret, munge_socket);
     };
-    const std::string credential =
-        co_await aside(run_in_side_thread, std::move(encode_it), deadline);
+    std::string credential;
+    try {
+        credential = co_await aside(run_in_side_thread, std::move(encode_it), deadline);
+    } catch (const system_error&) {
+        throw;
+    } catch (const std::runtime_error& error) {  // the daemon may come back
+        throw Foreign(std::string("no credential for this node: ") + error.what());
+    }
     std::string opening = preface(PrefaceKind::munge);
     ByteWriter frame;
     frame.number(static_cast<std::uint32_t>(credential.size()));

@@ -27,7 +27,8 @@ struct NotAuthorised : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// What is there does not speak our protocol. Another try may find somebody else.
+// What is there does not speak our protocol, or could not be spoken to in it. Another try may find
+// it otherwise.
 struct Foreign : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-#include "rendezvous/server/listener.hpp"
+#include "rendezvous/transport/listener.hpp"
 
 #include <boost/asio/ip/v6_only.hpp>
 
@@ -6,9 +6,9 @@ namespace ddrun::rendezvous {
 
 using boost::asio::ip::tcp;
 
-tcp::acceptor open_listener(boost::asio::io_context& io, const tcp::endpoint& endpoint,
-                            int backlog) {
-    tcp::acceptor acceptor(io);
+tcp::acceptor open_listener(const boost::asio::any_io_executor& executor,
+                            const tcp::endpoint& endpoint, int backlog) {
+    tcp::acceptor acceptor(executor);
     acceptor.open(endpoint.protocol());
     acceptor.set_option(tcp::acceptor::reuse_address(true));
     if (endpoint.address().is_v6()) {
