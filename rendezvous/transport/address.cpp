@@ -1,12 +1,20 @@
 #include "rendezvous/transport/address.hpp"
 
+#include "rendezvous/platform/unique_fd.hpp"
+
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <string_view>
 
 namespace ddrun::rendezvous {
 
@@ -15,8 +23,18 @@ using asio::ip::tcp;
 
 namespace {
 
-bool is_dummy(unsigned flags) {
-    return (flags & IFF_NOARP) != 0 && (flags & (IFF_POINTOPOINT | IFF_LOOPBACK)) == 0;
+// Dummies do no ARP, but neither do some interfaces that are real (ipvlan): the driver tells.
+bool is_dummy(const ifaddrs& interface) {
+    const unsigned flags = interface.ifa_flags;
+    if ((flags & IFF_NOARP) == 0 || (flags & (IFF_POINTOPOINT | IFF_LOOPBACK)) != 0) return false;
+    ethtool_drvinfo facts{};
+    facts.cmd = ETHTOOL_GDRVINFO;
+    ifreq request{};
+    std::strncpy(request.ifr_name, interface.ifa_name, IFNAMSIZ - 1);
+    request.ifr_data = reinterpret_cast<char*>(&facts);
+    const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const bool told = ::ioctl(socket.get(), SIOCETHTOOL, &request) == 0;
+    return !told || std::string_view(facts.driver) == "dummy";
 }
 
 std::optional<asio::ip::address> address_of(const sockaddr* raw) {
@@ -72,7 +90,7 @@ std::vector<LocalAddress> local_addresses() {
     std::vector<LocalAddress> found;
     for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
         const auto address = address_of(one->ifa_addr);
-        const bool up = (one->ifa_flags & IFF_UP) != 0 && !is_dummy(one->ifa_flags);
+        const bool up = (one->ifa_flags & IFF_UP) != 0 && !is_dummy(*one);
         if (address && up) found.push_back({one->ifa_name, *address});
     }
     return found;
