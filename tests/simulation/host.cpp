@@ -32,7 +32,7 @@ Host::Host(Timeline& timeline, Scenario& scenario, Ties ties)
 
 void Host::command(std::function<void()> run) {
     commands_.send(scenario_.short_while(200), [this, run = std::move(run)] {
-        if (keeper_alive_) run();
+        if (keeper_alive_ && agent_alive_) run();
     });
 }
 
@@ -60,12 +60,12 @@ void Host::for_living(std::optional<int> local_rank, bool helpers_too,
 }
 
 Duration Host::waking_time() const {
-    const TimePoint until = suspended_ ? suspended_at_ : timeline_.now();
+    const TimePoint until = suspended() ? suspended_at_ : timeline_.now();
     return until.time_since_epoch() - time_suspended_;
 }
 
 void Host::when_awake(std::function<void()> what) {
-    if (suspended_) {
+    if (suspended()) {
         asleep_.push_back(std::move(what));
     } else {
         what();
@@ -93,6 +93,7 @@ void Host::start_worker(int round, int rank, int local_rank, int world_size) {
     worker.rank = rank;
     worker.local_rank = local_rank;
     worker.script = script;
+    settle(worker);
     say(round, WorkerStarted{local_rank, pid});
     for (int i = 0; i < script.helpers; ++i) {
         Process& helper = processes_[++last_pid_];
@@ -100,6 +101,7 @@ void Host::start_worker(int round, int rank, int local_rank, int world_size) {
         helper.rank = rank;
         helper.local_rank = local_rank;
         helper.is_helper = true;
+        settle(helper);
     }
     timeline_.in(script.start_delay, [this, pid] { when_awake([this, pid] { live(pid); }); });
 }
@@ -108,6 +110,7 @@ void Host::live(int pid) {
     const Process& process = processes_.at(pid);
     if (!process.alive) return;
     if (process.script.uses_sdk) work_on(pid, process.script.step_every, 0);
+    if (process.script.uses_store) store_step(pid);
     if (process.script.fate == WorkerScript::Fate::stands_still) return;
     timeline_.in(process.script.life, [this, pid] { when_awake([this, pid] { own_end(pid); }); });
 }
@@ -125,10 +128,16 @@ void Host::work_on(int pid, Duration step_every, std::int64_t step) {
 }
 
 void Host::own_end(int pid) {
-    const Process& process = processes_.at(pid);
+    Process& process = processes_.at(pid);
     if (!process.alive) return;
     switch (process.script.fate) {
         case WorkerScript::Fate::finishes:
+            if (process.script.uses_store &&
+                process.store_steps <
+                    static_cast<std::uint64_t>(scenario_.cluster->store_program)) {
+                process.wants_to_end = true;
+                return;
+            }
             return end(pid, exited(0));
         case WorkerScript::Fate::exits:
             return end(pid, exited(process.script.code));
@@ -225,6 +234,7 @@ void Host::kill(int pid) {
     process.told_by_ddrun = true;
     if (!process.killed_at) process.killed_at = timeline_.now();
     if (process.told_at && !process.grace_had) process.grace_had = waking_time() - *process.told_at;
+    settle(process);
     const Duration takes = process.script.stuck.value_or(scenario_.short_while(300));
     timeline_.in(takes, [this, pid] { end(pid, killed_by(signal_kill)); });
 }
@@ -239,6 +249,7 @@ void Host::end(int pid, ExitStatus status) {
     process.alive = false;
     process.ended_at = timeline_.now();
     process.end = status;
+    settle(process);
     if (process.failed_by_itself() && !process.is_helper) ties_.failed(process.round, process.rank);
     timeline_.in(scenario_.short_while(100), [this, pid] { reap(pid); });
 }
@@ -247,6 +258,7 @@ void Host::reap(int pid) {
     Process& process = processes_.at(pid);
     if (std::exchange(process.reaped, true)) return;
     if (!process.is_helper) {
+        if (process.script.uses_store) ties_.connection_closed(process.round, process.rank);
         say(process.round,
             WorkerExited{process.local_rank, process.end, scenario_.short_while(50)});
     }
@@ -254,19 +266,25 @@ void Host::reap(int pid) {
 }
 
 void Host::kill_trees(int round) {
-    command([=, this] {
-        clearing_ = round;
-        for_living({}, true, [&](int pid) { kill(pid); });
-        timeline_.in(kill_patience, [=, this] { name_stuck(round); });
-        look_whether_clear();
-    });
+    command([=, this] { clear(round); });
+}
+
+void Host::clear(int round) {
+    clearing_ = round;
+    for_living({}, true, [&](int pid) { kill(pid); });
+    timeline_.in(kill_patience, [=, this] { name_stuck(round); });
+    look_whether_clear();
 }
 
 void Host::look_whether_clear() {
-    if (!clearing_) return;
+    if (!clearing_ && !all_gone_) return;
     const bool clear = std::all_of(processes_.begin(), processes_.end(),
                                    [](const auto& entry) { return entry.second.reaped; });
-    if (clear) say(*std::exchange(clearing_, std::nullopt), TreesGone{});
+    if (!clear) return;
+    if (clearing_) say(*std::exchange(clearing_, std::nullopt), TreesGone{});
+    if (!all_gone_) return;
+    keeper_alive_ = false;
+    std::exchange(all_gone_, nullptr)();
 }
 
 void Host::name_stuck(int round) {
@@ -295,27 +313,125 @@ void Host::inspect(int round, int local_rank) {
 
 void Host::suspend(bool stop) {
     command([=, this] {
-        if (stop == suspended_) return;
-        suspended_ = stop;
-        if (stop) {
-            suspended_at_ = timeline_.now();
-            return;
-        }
-        time_suspended_ += timeline_.now() - suspended_at_;
-        for (auto& what : std::exchange(asleep_, {})) what();
+        const bool lease_ended = lease_until_ <= timeline_.now();
+        if (stop) set_stopped(Stopped::by_agent, true);
+        set_stopped(Stopped::by_keeper, !stop && lease_ended);
+        if (!stop) set_stopped(Stopped::by_agent, false);
     });
+}
+
+void Host::set_stopped(Stopped why, bool stop) {
+    const bool before = suspended();
+    const int bit = static_cast<int>(why);
+    stopped_ = stop ? stopped_ | bit : stopped_ & ~bit;
+    if (suspended() == before) return;
+    for (auto& [pid, process] : processes_) settle(process);
+    if (suspended()) {
+        suspended_at_ = timeline_.now();
+        return;
+    }
+    time_suspended_ += timeline_.now() - suspended_at_;
+    for (auto& what : std::exchange(asleep_, {})) what();
+}
+
+void Host::settle(Process& process) {
+    const bool is_stuck = process.killed_at && process.script.stuck;
+    const bool running = process.alive && !suspended() && !is_stuck;
+    if (std::exchange(process.running, running) != running) ties_.changed(process);
 }
 
 void Host::keeper_dies(std::function<void()> lost) {
     if (!std::exchange(keeper_alive_, false)) return;
-    suspended_ = false;
+    end_all();
+    reports_.send(scenario_.short_while(500), std::move(lost));
+}
+
+void Host::end_all() {
+    stopped_ = 0;
     asleep_.clear();
     for (auto& [pid, process] : processes_) {
         if (process.alive) process.end = killed_by(signal_kill);
         process.alive = false;
         process.reaped = true;
+        settle(process);
     }
-    reports_.send(scenario_.short_while(500), std::move(lost));
+}
+
+// --- several nodes ------------------------------------------------------------------------------
+
+void Host::lease_until(TimePoint when, Duration grace) {
+    command([=, this] {
+        lease_until_ = when;
+        if (when > timeline_.now()) set_stopped(Stopped::by_keeper, false);
+        if (when == TimePoint::max()) return;
+        timeline_.at(when, [=, this] {
+            if (keeper_alive_ && lease_until_ == when) set_stopped(Stopped::by_keeper, true);
+        });
+        timeline_.at(when + grace, [=, this] {
+            const bool lives = std::any_of(
+                processes_.begin(), processes_.end(),
+                [](const auto& entry) { return entry.second.alive && !entry.second.is_helper; });
+            if (keeper_alive_ && lease_until_ == when && !clearing_ && lives) {
+                clear(processes_.rbegin()->second.round);
+            }
+        });
+    });
+}
+
+void Host::power_off() {
+    keeper_alive_ = agent_alive_ = false;
+    all_gone_ = nullptr;
+    end_all();
+}
+
+void Host::agent_dies(std::function<void()> gone) {
+    if (!std::exchange(agent_alive_, false) || !keeper_alive_) return;
+    timeline_.in(scenario_.short_while(2000), [this, gone = std::move(gone)] {
+        if (!keeper_alive_) return;
+        all_gone_ = gone;
+        for_living({}, true, [&](int pid) { kill(pid); });
+        look_whether_clear();
+    });
+}
+
+// --- the store ----------------------------------------------------------------------------------
+
+StoreStep Host::store_step_of(const Process& process) const {
+    // The same for all ranks: set before get, and some of everything.
+    constexpr StoreStep::Kind steps[] = {StoreStep::Kind::set,    StoreStep::Kind::get,
+                                         StoreStep::Kind::add,    StoreStep::Kind::barrier,
+                                         StoreStep::Kind::add,    StoreStep::Kind::swap,
+                                         StoreStep::Kind::gather, StoreStep::Kind::get};
+    return {steps[process.store_steps % std::size(steps)], process.store_steps};
+}
+
+void Host::store_step(int pid) {
+    Process& process = processes_.at(pid);
+    if (!process.alive) return;
+    if (process.store_steps < static_cast<std::uint64_t>(scenario_.cluster->store_program)) {
+        return ties_.ask(process, store_step_of(process));
+    }
+    if (process.wants_to_end) own_end(pid);
+}
+
+void Host::answer(int round, int rank, const rendezvous::ToWorker& reply) {
+    if (!keeper_alive_) return;
+    reports_.send(scenario_.short_while(200), [=, this] {
+        when_awake([=, this] {
+            for (auto& [pid, process] : processes_) {
+                if (!process.alive || process.is_helper || process.round != round ||
+                    process.rank != rank)
+                    continue;
+                const auto outcome = ties_.answered(process, store_step_of(process), reply);
+                if (outcome == StoreTruth::Outcome::gives_up) return end(pid, exited(1));
+                if (outcome == StoreTruth::Outcome::round_is_over) return;
+                ++process.store_steps;
+                return timeline_.in(
+                    scenario_.short_while(scenario_.store_pause_us()),
+                    [this, pid = pid] { when_awake([this, pid] { store_step(pid); }); });
+            }
+        });
+    });
 }
 
 }  // namespace ddrun::simulation

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "launcher/core/group_messages.hpp"
+#include "rendezvous/protocol/worker_messages.hpp"
 #include "tests/simulation/scenario.hpp"
+#include "tests/simulation/store_truth.hpp"
 #include "tests/simulation/timeline.hpp"
 
 #include <functional>
@@ -20,6 +22,7 @@ struct Process {
     WorkerScript script;
     bool alive = true;
     bool reaped = false;
+    bool running = false;               // alive, not frozen, and no SIGKILL is on its way
     std::optional<Duration> told_at;    // of the host's waking time, by a stop signal of ddrun
     std::optional<Duration> grace_had;  // from then to SIGKILL
     bool told_by_ddrun = false;         // a signal of ddrun that ends processes reached it alive
@@ -27,6 +30,8 @@ struct Process {
     bool blames = false;  // it ended because of another rank
     TimePoint ended_at{};
     ExitStatus end;
+    std::uint64_t store_steps = 0;  // answered
+    bool wants_to_end = false;      // once its store program is through
 
     [[nodiscard]] bool failed_by_itself() const {
         return !alive && !end.succeeded() && !told_by_ddrun;
@@ -40,6 +45,13 @@ class Host {
         std::function<void(int round, launcher::GroupEvent)> tell;  // what the keeper says
         std::function<void(int round, int rank)>
             failed;  // peers may notice before the keeper reports it
+        // A process began to run or does not any more.
+        std::function<void(const Process&)> changed;
+        std::function<void(const Process&, const StoreStep&)> ask;
+        std::function<StoreTruth::Outcome(const Process&, const StoreStep&,
+                                          const rendezvous::ToWorker&)>
+            answered;
+        std::function<void(int round, int rank)> connection_closed;
     };
     Host(Timeline& timeline, Scenario& scenario, Ties ties);
 
@@ -52,6 +64,15 @@ class Host {
     void inspect(int round, int local_rank);
     void suspend(bool stop);
 
+    // --- several nodes ---
+    // The keeper freezes by itself at that time, and kills after `grace` more.
+    void lease_until(TimePoint when, Duration grace);
+    void answer(int round, int rank, const rendezvous::ToWorker& reply);
+    // Everything on the machine ends, and nobody says so.
+    void power_off();
+    // The keeper lost its agent: it kills all. `gone` once nothing is left.
+    void agent_dies(std::function<void()> gone);
+
     // Somebody else's signal to every worker.
     void foreign_signal(int signal);
     // All processes die; nothing is said any more. Then `lost` is called.
@@ -63,11 +84,6 @@ class Host {
     [[nodiscard]] int refused_starts() const { return refused_starts_; }
 
   private:
-    struct Command {
-        Duration delay;
-        std::function<void()> run;
-    };
-
     void command(std::function<void()> run);
     void say(int round, launcher::GroupEvent event);
     void start_worker(int round, int rank, int local_rank, int world_size);
@@ -82,6 +98,14 @@ class Host {
     void end_in(int pid, Duration delay, ExitStatus end);
     void end(int pid, ExitStatus end);
     void reap(int pid);
+    void end_all();
+    void settle(Process& process);
+    void store_step(int pid);
+    enum class Stopped { by_agent = 1, by_keeper = 2 };
+    void set_stopped(Stopped why, bool stop);
+    [[nodiscard]] bool suspended() const { return stopped_ != 0; }
+    [[nodiscard]] StoreStep store_step_of(const Process& process) const;
+    void clear(int round);
     void look_whether_clear();
     void name_stuck(int round);
 
@@ -100,7 +124,10 @@ class Host {
     int last_pid_ = 1000;
     int refused_starts_ = 0;
     bool keeper_alive_ = true;
-    bool suspended_ = false;
+    bool agent_alive_ = true;
+    int stopped_ = 0;  // for which reasons
+    TimePoint lease_until_ = TimePoint::max();
+    std::function<void()> all_gone_;
     TimePoint suspended_at_{};
     Duration time_suspended_{};
     std::vector<std::function<void()>> asleep_;

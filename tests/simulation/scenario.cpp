@@ -12,12 +12,14 @@ std::chrono::milliseconds ms(int count) {
 }  // namespace
 
 Scenario::Scenario(std::uint64_t seed) : dice_(seed) {
-    const int nodes = dice_.one_in(2) ? 1 : dice_.number(2, 3);
-    for (int node = 0; node < nodes; ++node) slots.push_back(dice_.number(1, 4));
-    rules.nodes = nodes;
-    instant_messages = nodes == 1;
-    draw_rules();
-    draw_troubles();
+    if (dice_.one_in(4)) {
+        slots.push_back(dice_.number(1, 4));
+        draw_rules();
+        draw_troubles();
+    } else {
+        draw_rules();
+        draw_cluster();
+    }
 }
 
 void Scenario::draw_rules() {
@@ -73,6 +75,7 @@ WorkerScript Scenario::next_worker(int world_size) {
     script.answer_delay = ms(dice_.number(0, 3000));
     script.uses_sdk = dice_.one_in(2);
     script.step_every = ms(dice_.number(50, 1500));
+    script.uses_store = cluster && cluster->uses_store;
     script.helpers = dice_.one_in(3) ? dice_.number(1, 2) : 0;
     if (stuck_one_in_ > 0 && dice_.one_in(stuck_one_in_)) {
         script.stuck = dice_.one_in(2) ? Duration(ms(dice_.number(1, 20000))) : Duration(24h);

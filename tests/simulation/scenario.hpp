@@ -1,7 +1,8 @@
 #pragma once
 
 #include "launcher/core/agent.hpp"
-#include "rendezvous/core/coordinator.hpp"
+#include "rendezvous/core/job_rules.hpp"
+#include "rendezvous/protocol/node_messages.hpp"
 #include "tests/support/seeds.hpp"
 
 #include <optional>
@@ -28,30 +29,81 @@ struct WorkerScript {
     Duration answer_delay{};
     bool uses_sdk = false;  // tells steps, and ends by blaming when a peer is gone
     Duration step_every{};
+    bool uses_store = false;        // goes through a program of store requests before its own end
     int helpers = 0;                // processes of its own, in sessions of their own
     std::optional<Duration> stuck;  // SIGKILL takes so long
 };
 
 // What happens to one node from outside.
 struct Trouble {
-    enum class Kind { stop, second_stop, stop_everybody, keeper_dies, shell_fails, usr1, ctrl_z };
+    enum class Kind {
+        stop,
+        second_stop,
+        stop_everybody,
+        keeper_dies,
+        shell_fails,
+        usr1,
+        ctrl_z,
+        // Several nodes only.
+        power_off,      // agent, keeper and workers in one instant, and nobody says so
+        agent_killed,   // its keeper outlives it
+        agent_stopped,  // SIGSTOP
+        cut,            // nothing gets in or out of the node's machine
+        cut_all,        // nor any other
+        reset,          // its connection breaks
+        reset_all,
+        server_crash,   // and comes back empty
+        server_stalls,  // it does not get to run
+    };
 
     int node = 0;
     Duration when{};  // after the start
     Kind kind = Kind::stop;
     int signal = 15;
-    Duration lasts{};  // ctrl_z: until fg
+    Duration lasts{};  // until fg, the cut is healed, the server is back
 };
+
+// An agent process on some machine.
+struct Arrival {
+    int machine = 0;
+    Duration when{};  // after the start
+    int slots = 1;
+    int wished_rank = -1;
+};
+
+// A job of several nodes.
+struct Cluster {
+    rendezvous::JobTerms terms;
+    Duration grace = std::chrono::seconds(60);  // --rendezvous-grace
+    // The first node's agent runs the server; else it has a machine of its own.
+    bool embedded = false;
+    Duration server_starts{};
+    std::vector<Arrival> arrivals;  // by node; those after the first ones replace or add
+    bool uses_store = false;
+    int store_program = 0;     // requests of each worker
+    int store_pause_us = 100;  // between two of them, at most
+    int names_missing_one_in = 0;
+    int slow_message_us = 2'000;
+    bool clocks_differ = false;
+};
+
+constexpr int machine_of_server = 1000;  // where it is nobody's
+constexpr Duration for_ever = std::chrono::hours(24);
 
 struct Scenario {
     explicit Scenario(std::uint64_t seed);
 
     rendezvous::JobRules rules;
     launcher::GroupRules group;
-    std::vector<int> slots;        // by node
-    bool instant_messages = true;  // one node: function calls
+    std::vector<int> slots;  // by node
     std::vector<Trouble> troubles;
+    std::optional<Cluster> cluster;  // nothing: one node
 
+    [[nodiscard]] Duration message_delay();
+    [[nodiscard]] bool name_is_missing();
+    [[nodiscard]] int store_pause_us() const { return cluster->store_pause_us; }
+    [[nodiscard]] int number(int lowest, int highest) { return dice_.number(lowest, highest); }
+    [[nodiscard]] std::uint64_t bits() { return dice_.bits(); }
     // Of the next worker to be started.
     [[nodiscard]] WorkerScript next_worker(int world_size);
     // Delays of links and keepers.
@@ -63,6 +115,12 @@ struct Scenario {
   private:
     void draw_rules();
     void draw_troubles();
+    void draw_cluster();
+    void draw_terms(Cluster& cluster, int nodes);
+    void draw_arrivals(Cluster& cluster, int nodes);
+    void draw_cluster_troubles(Cluster& cluster);
+    void add_trouble(Cluster& cluster, Duration when);
+    void replace(Cluster& cluster, const Trouble& lost);
 
     Dice dice_;
     int failing_one_in_ = 4;  // workers
@@ -74,5 +132,6 @@ struct Scenario {
 // After this nobody plans anything bad any more, and the user loses patience with a job that
 // stands.
 constexpr Duration user_patience = std::chrono::seconds(400);
+constexpr Duration users_patience_with_many = std::chrono::seconds(1200);
 
 }  // namespace ddrun::simulation
