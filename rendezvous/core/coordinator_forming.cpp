@@ -141,10 +141,14 @@ void Coordinator::make_room_for(int node) {
                                       winner.offer.node_name);
     }
     if (members_.tally().present <= rules_.nodes + rules_.spares) return;
+    // Who was in a round before goes last, then who came first.
+    const auto claim = [](const Member& waiting) {
+        return std::pair(waiting.node_rank < 0, waiting.arrival);
+    };
     const Member* latest = nullptr;
     for (const auto& [other, waiting] : members_) {
         if (waiting.seated || waiting.silent()) continue;
-        if (latest == nullptr || waiting.arrival > latest->arrival) latest = &waiting;
+        if (latest == nullptr || claim(waiting) > claim(*latest)) latest = &waiting;
     }
     if (latest != nullptr) refuse(latest->node, complete_words());
 }

@@ -33,6 +33,7 @@ void Coordinator::on(const Presented& event, TimePoint now) {
         wait_again(event);
     }
     hand_out_missed_grants();
+    make_room_for(event.node);
     settle(now);
 }
 

@@ -3,19 +3,8 @@
 
 using namespace ddrun::testing;
 
-namespace {
-
-JobRules of(int nodes, int restarts = 0) {
-    JobRules rules;
-    rules.nodes = nodes;
-    rules.max_restarts = restarts;
-    return rules;
-}
-
-}  // namespace
-
 TEST_CASE("no node is granted a round before all have joined") {
-    JobStory job(of(3));
+    JobStory job(group_of(3));
     job.says(0, join_of("n0"));
     job.says(1, join_of("n1"));
     job.passes(9min);
@@ -25,7 +14,7 @@ TEST_CASE("no node is granted a round before all have joined") {
 }
 
 TEST_CASE("nodes may have different slots; ranks are contiguous and the master is rank 0's node") {
-    JobStory job(of(3));
+    JobStory job(group_of(3));
     job.says(2, join_of("n7", 3));
     job.says(0, join_of("n10", 1));
     job.says(1, join_of("n2", 2));
@@ -36,7 +25,7 @@ TEST_CASE("nodes may have different slots; ranks are contiguous and the master i
 }
 
 TEST_CASE("RDZV-4 a node rank that is held is refused, the holder is not touched") {
-    JobStory job(of(2));
+    JobStory job(group_of(2));
     Join first = join_of("n0"), second = join_of("n1");
     first.wished_node_rank = second.wished_node_rank = 0;
     job.says(0, first);
@@ -51,7 +40,7 @@ TEST_CASE("RDZV-4 a node rank that is held is refused, the holder is not touched
 }
 
 TEST_CASE("RDZV-4 a node too many is refused, the group is not touched") {
-    JobStory job(of(2));
+    JobStory job(group_of(2));
     job.form();
     job.forget_what_was_said();
     job.says(2, join_of("n2"));
@@ -60,7 +49,7 @@ TEST_CASE("RDZV-4 a node too many is refused, the group is not touched") {
 }
 
 TEST_CASE("a node rank beyond the group, or a node without slots, is refused") {
-    JobStory job(of(2));
+    JobStory job(group_of(2));
     Join beyond = join_of("n0");
     beyond.wished_node_rank = 2;
     job.says(0, beyond);
@@ -70,7 +59,7 @@ TEST_CASE("a node rank beyond the group, or a node without slots, is refused") {
 }
 
 TEST_CASE("RDZV-6 a node that leaves while the group forms is let go, the others keep waiting") {
-    JobStory job(of(2));
+    JobStory job(group_of(2));
     job.says(0, join_of("n0"));
     job.says(0, Leave{stopped_by(2)});
     CHECK(job.heard<Verdict>(0).exit_code == 130);
@@ -82,7 +71,7 @@ TEST_CASE("RDZV-6 a node that leaves while the group forms is let go, the others
 }
 
 TEST_CASE("EXIT-5 the oldest failure is the cause, whoever reports first") {
-    JobStory job(of(2));
+    JobStory job(group_of(2));
     job.form();
     job.forget_what_was_said();
     job.fails(0, exited(1, 0, 5ms));
@@ -105,7 +94,7 @@ TEST_CASE("EXIT-5 the oldest failure is the cause, whoever reports first") {
 }
 
 TEST_CASE("nodes are told of a failure within the cause window") {
-    JobStory job(of(2));
+    JobStory job(group_of(2));
     job.form();
     job.forget_what_was_said();
     job.fails(0, exited(1));
@@ -116,7 +105,7 @@ TEST_CASE("nodes are told of a failure within the cause window") {
 }
 
 TEST_CASE("a consequence is not the cause, though it is older") {
-    JobStory job(of(2));
+    JobStory job(group_of(2));
     job.form();
     job.forget_what_was_said();
     Cause blames = exited(1, 0, 100ms);
@@ -128,7 +117,7 @@ TEST_CASE("a consequence is not the cause, though it is older") {
 }
 
 TEST_CASE("when every node has ended there is nobody to wait for") {
-    JobStory job(of(2));
+    JobStory job(group_of(2));
     job.form();
     job.forget_what_was_said();
     job.done(1);
@@ -139,7 +128,7 @@ TEST_CASE("when every node has ended there is nobody to wait for") {
 }
 
 TEST_CASE("RST-4 all nodes restart together, and only when the last one is clear") {
-    JobStory job(of(2, 1));
+    JobStory job(group_of(2, 1));
     job.form();
     job.forget_what_was_said();
     job.fails(1, exited(4, 2));
@@ -155,7 +144,7 @@ TEST_CASE("RST-4 all nodes restart together, and only when the last one is clear
 }
 
 TEST_CASE("RDZV-9 a node that is done stays until the verdict and takes part in a later round") {
-    JobStory job(of(2, 1));
+    JobStory job(group_of(2, 1));
     job.form();
     job.forget_what_was_said();
     job.done(0);
@@ -178,7 +167,7 @@ TEST_CASE("RDZV-9 a node that is done stays until the verdict and takes part in 
 }
 
 TEST_CASE("RST-3 the restart budget is one for the whole job") {
-    JobStory job(of(3, 2));
+    JobStory job(group_of(3, 2));
     job.form();
     for (int node : {0, 1}) {
         job.fails(node, exited(1 + node, node));
@@ -199,7 +188,7 @@ TEST_CASE("RST-3 the restart budget is one for the whole job") {
 }
 
 TEST_CASE("an announced leave that cannot be absorbed ends all nodes with its code") {
-    JobStory job(of(2, 3));
+    JobStory job(group_of(2, 3));
     job.form();
     job.forget_what_was_said();
     job.says(1, Leave{stopped_by(15)});
@@ -211,7 +200,7 @@ TEST_CASE("an announced leave that cannot be absorbed ends all nodes with its co
 }
 
 TEST_CASE("an unfit node does not hold up the verdict of the others") {
-    JobStory job(of(2, 3));
+    JobStory job(group_of(2, 3));
     job.form();
     job.fails(0, exited(1));
     job.passes(200ms);
@@ -223,7 +212,7 @@ TEST_CASE("an unfit node does not hold up the verdict of the others") {
 }
 
 TEST_CASE("messages of strangers change nothing") {
-    JobStory job(of(2));
+    JobStory job(group_of(2));
     job.form();
     job.forget_what_was_said();
     job.fails(7, exited(1));
@@ -236,7 +225,7 @@ TEST_CASE("messages of strangers change nothing") {
 }
 
 TEST_CASE("joining twice over one connection changes nothing") {
-    JobStory job(of(2));
+    JobStory job(group_of(2));
     job.says(0, join_of("n0"));
     job.says(0, join_of("n5"));
     CHECK(job.silent());
@@ -246,7 +235,7 @@ TEST_CASE("joining twice over one connection changes nothing") {
 }
 
 TEST_CASE("trouble with a node that crossed the grant ends the round all the same") {
-    JobStory job(of(2, 3));
+    JobStory job(group_of(2, 3));
     job.form();
     job.forget_what_was_said();
     job.says(0, FailureReport{0, of_kind(CauseKind::spawn_failed, 71)});

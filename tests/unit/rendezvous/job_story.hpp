@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -52,6 +53,24 @@ inline Cause stopped_by(int signal) {
     return of_kind(CauseKind::told_to_stop, exit_code::signal_base + signal);
 }
 
+inline JobRules group_of(int nodes, int restarts = 0) {
+    JobRules rules;
+    rules.nodes = nodes;
+    rules.max_restarts = restarts;
+    return rules;
+}
+
+inline JobRules group_of_between(int least, int most, int restarts = 0) {
+    JobRules rules = group_of(most, restarts);
+    rules.min_nodes = least;
+    return rules;
+}
+
+inline JobRules with_spares(JobRules rules, int spares) {
+    rules.spares = spares;
+    return rules;
+}
+
 class JobStory {
   public:
     explicit JobStory(JobRules rules = {}) : rules_(std::move(rules)), coordinator_(rules_) {}
@@ -87,6 +106,12 @@ class JobStory {
     void all_gone() {
         const int ended = round();
         for (int node = 0; node < rules_.nodes; ++node) says(node, RoundGone{ended});
+    }
+
+    // What a test does not look at is said and forgotten: the next round runs.
+    void survivors_are_clear(std::initializer_list<int> nodes) {
+        const int ended = round();
+        for (int node : nodes) says(node, RoundGone{ended});
     }
 
     // Time passes; deadlines on the way are kept.
