@@ -126,7 +126,7 @@ Jobs::Actions Jobs::settle(JobMap::iterator job, Actions actions) {
     auto& [id, entry] = *job;
     if (entry.deadline) deadlines_.erase({*entry.deadline, id});
     if (entry.service->forgettable()) {
-        only_is_over_ = settings_.only.has_value();
+        only_is_over_ = settings_.only && entry.service->status({}).exit_code;
         jobs_.erase(job);
         return actions;
     }

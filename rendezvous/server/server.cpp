@@ -188,8 +188,10 @@ void Server::read_obituary(const std::string& frame) {
 
 asio::awaitable<void> Server::serve(PeerPtr peer) {
     const auto alive = alive_;
+    bool malformed = false;
     try {
         co_await read(peer);
+        malformed = true;
     } catch (const std::exception&) {
         // Closed, reset or broken: the same to the job.
     }
@@ -197,11 +199,14 @@ asio::awaitable<void> Server::serve(PeerPtr peer) {
     if (!peer->greeted) {
         greeted(*peer);
         turn_away(peer->stream->remote(), "");
+    } else if (malformed) {
+        turn_away(peer->stream->remote(), "what it sent is no message of this protocol");
     }
     peer->stream->close();
     if (peers_.erase(peer->id) != 0) happen(PeerGone{peer->id});
 }
 
+// Until it ends; comes back where that is malformed.
 asio::awaitable<void> Server::read(PeerPtr peer) {
     const auto alive = alive_;
     for (;;) {
