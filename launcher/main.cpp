@@ -9,6 +9,7 @@
 #include "launcher/runtime/process_setup.hpp"
 #include "launcher/runtime/program_lookup.hpp"
 #include "launcher/runtime/refusal.hpp"
+#include "launcher/runtime/remote_job.hpp"
 #include "launcher/runtime/run_agent.hpp"
 #include "launcher/runtime/run_logs.hpp"
 #include "launcher/runtime/status_file.hpp"
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <variant>
@@ -117,6 +119,8 @@ int run_job(JobConfig config, const Variables& environment) {
     const Job job =
         decide_job(std::move(config.spec), std::move(facts), inherited, config.warnings);
     check_ranks(job, config.sources);
+    const std::optional<RemoteJob> remote =
+        decide_remote_job(job.spec, environment, config.warnings);
     if (!job.facts.python.empty()) {
         config.notes.push_back("scripts run under " + job.facts.python);
     }
@@ -132,7 +136,7 @@ int run_job(JobConfig config, const Variables& environment) {
     block_signals(watched_signals(job.spec.stop_signals, inherited));
     const keeper::KeeperProcess keeper =
         keeper::start_keeper({inherited.hangup_ignored, inherited.nofile_soft});
-    return run_agent(job, logs, port, keeper);
+    return run_agent(job, remote, logs, port, keeper);
 }
 
 int run(std::vector<std::string> arguments) {
@@ -141,6 +145,9 @@ int run(std::vector<std::string> arguments) {
     if (const auto* text = std::get_if<PrintAndExit>(&result)) {
         print_lines(text->warnings, "ddrun: warning: ");
         return print_and_succeed(text->text);
+    }
+    if (std::holds_alternative<MakeSecret>(result)) {
+        return print_and_succeed(make_user_secret(environment));
     }
     if (const auto* error = std::get_if<UsageError>(&result)) {
         print(STDERR_FILENO, error->text);

@@ -31,6 +31,7 @@ UsageError usage_error(const std::vector<std::string>& problems) {
 
 ConfigResult run_command(const Option& command, const std::string& text) {
     if (command.name == "version") return PrintAndExit{version_text(), {}};
+    if (command.name == "make-secret") return MakeSecret{};
     if (command.name == "print-completion") {
         if (text == "bash") return PrintAndExit{bash_completion(), {}};
         if (text == "zsh") return PrintAndExit{zsh_completion(), {}};

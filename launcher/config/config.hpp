@@ -54,7 +54,8 @@ struct PrintAndExit {  // --help, --version, --print-config ...: exit 0
 struct UsageError {    // exit 2
     std::string text;  // for stderr, whole lines: each thing, its value, what would be right
 };
-using ConfigResult = std::variant<JobConfig, PrintAndExit, UsageError>;
+struct MakeSecret {};  // --make-secret: make the user's secret, tell where it is, exit 0
+using ConfigResult = std::variant<JobConfig, PrintAndExit, MakeSecret, UsageError>;
 
 // Reads a whole text file of at most `limit` bytes: its text, or why not.
 struct FileText {

@@ -117,6 +117,8 @@ constexpr Option table[] = {
     {.name = "insecure", .group = Group::rendezvous, .shape = Shape::on_off,
      .help = "several nodes without any secret or encryption",
      .codec = on_off<&Draft::insecure>},
+    {.name = "make-secret", .group = Group::rendezvous, .shape = Shape::command,
+     .help = "make ~/.config/ddrun/secret for your jobs, once", .in_job_file = false},
     {.name = "join-timeout", .group = Group::rendezvous, .metavar = "TIME",
      .help = "give up (75) when the nodes are not there by then",
      .codec = duration<&Draft::join_timeout, 1>},

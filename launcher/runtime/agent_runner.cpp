@@ -2,6 +2,7 @@
 
 #include "launcher/core/words.hpp"
 #include "launcher/runtime/local_job_link.hpp"
+#include "launcher/runtime/remote_job_link.hpp"
 #include "launcher/runtime/run_agent.hpp"
 #include "launcher/runtime/start_failure.hpp"
 #include "rendezvous/platform/clock.hpp"
@@ -42,12 +43,12 @@ std::uint32_t milliseconds_of(Duration duration) {
 
 }  // namespace
 
-AgentRunner::AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,
-                         keeper::KeeperProcess keeper)
+AgentRunner::AgentRunner(const Job& job, const std::optional<RemoteJob>& remote, RunLogs& logs,
+                         const MasterPort& port, keeper::KeeperProcess keeper)
     : job_(job),
       logs_(logs),
       agent_(agent_rules(job, port.number())),
-      link_(std::make_unique<LocalJobLink>(job_rules(job.spec), ears())),
+      link_(make_link(remote, port.number())),
       signals_(io_, watched_signals(job.spec.stop_signals, job.inherited),
                [this](const ReceivedSignal& received) { signal_arrived(received); }),
       workers_(io_, "ddrun-" + detail::random_hex_128(),
@@ -79,9 +80,10 @@ AgentRunner::AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,
     }
 }
 
-int run_agent(const Job& job, RunLogs& logs, const MasterPort& port, keeper::KeeperProcess keeper) {
+int run_agent(const Job& job, const std::optional<RemoteJob>& remote, RunLogs& logs,
+              const MasterPort& port, keeper::KeeperProcess keeper) {
     try {
-        AgentRunner runner(job, logs, port, keeper);
+        AgentRunner runner(job, remote, logs, port, keeper);
         return runner.run();
     } catch (const boost::system::system_error& error) {
         // The library's own kind of "the system refused".
@@ -170,8 +172,38 @@ JobLink::Ears AgentRunner::ears() {
     ears.answer = [this](int round, int rank, const rendezvous::ToWorker& reply) {
         if (is_current(round)) workers_.send(rank - round_->grant().first_rank, reply);
     };
-    ears.closed = [] {};
+    ears.fence = [this](const rendezvous::Fence& fence) {
+        using rendezvous::FenceStep;
+        const auto step = fence.step == FenceStep::freeze ? FenceChanged::Step::freeze
+                          : fence.step == FenceStep::thaw ? FenceChanged::Step::thaw
+                                                          : FenceChanged::Step::kill;
+        happen(AgentEvent(FenceChanged{step, fence.words}));
+    };
+    ears.lease_until = [this](TimePoint until) { hold_lease(until); };
+    ears.last_words = [this](const std::string& address, std::string bytes) {
+        keeper_.send(keeper::LastWords{address, std::move(bytes)});
+    };
+    ears.closed = [this] {
+        link_closed_ = true;
+        stop_when_all_gone();
+    };
     return ears;
+}
+
+std::unique_ptr<JobLink> AgentRunner::make_link(const std::optional<RemoteJob>& remote,
+                                                int master_port) {
+    if (!remote) return std::make_unique<LocalJobLink>(job_rules(job_.spec), ears());
+    return std::make_unique<RemoteJobLink>(io_, job_, *remote, agent_rules(job_, master_port).join,
+                                           ears());
+}
+
+void AgentRunner::hold_lease(TimePoint until) {
+    keeper::Lease lease;
+    if (until != TimePoint::max()) {
+        lease.until_ns = until.time_since_epoch().count();
+        lease.grace_ns = job_.spec.rendezvous_grace.count();
+    }
+    keeper_.send(lease);
 }
 
 void AgentRunner::advance() {

@@ -9,6 +9,7 @@
 #include "launcher/runtime/keeper_link.hpp"
 #include "launcher/runtime/local_round.hpp"
 #include "launcher/runtime/master_port.hpp"
+#include "launcher/runtime/remote_job.hpp"
 #include "launcher/runtime/run_logs.hpp"
 #include "launcher/runtime/signal_watch.hpp"
 #include "launcher/runtime/status_file.hpp"
@@ -31,8 +32,8 @@ namespace ddrun::launcher {
 // to ask them again. Decides nothing about the job.
 class AgentRunner {
   public:
-    AgentRunner(const Job& job, RunLogs& logs, const MasterPort& port,
-                keeper::KeeperProcess keeper);
+    AgentRunner(const Job& job, const std::optional<RemoteJob>& remote, RunLogs& logs,
+                const MasterPort& port, keeper::KeeperProcess keeper);
 
     // Runs the job until nothing of it is left; ddrun's exit code. Blocks.
     [[nodiscard]] int run();
@@ -44,7 +45,10 @@ class AgentRunner {
     };
     using Event = std::variant<AgentEvent, rendezvous::ToCoordinator, WorkerAsks>;
 
+    [[nodiscard]] std::unique_ptr<JobLink> make_link(const std::optional<RemoteJob>& remote,
+                                                     int master_port);
     [[nodiscard]] JobLink::Ears ears();
+    void hold_lease(TimePoint until);
 
     // What happened outside.
     void signal_arrived(const ReceivedSignal& received);
@@ -150,6 +154,7 @@ class AgentRunner {
     TimePoint finished_at_{};
     bool concluded_ = false;  // the summary is said
     bool output_done_ = false;
+    bool link_closed_ = false;
 };
 
 }  // namespace ddrun::launcher

@@ -71,6 +71,7 @@ void AgentRunner::conclude() {
     publish_status();
     output_.relay().begin_finish();
     hurry_keeper();
+    link_->close(!finish_->still_there.empty());
     stop_when_all_gone();
 }
 
@@ -85,7 +86,7 @@ void AgentRunner::hurry_keeper() {
 }
 
 void AgentRunner::stop_when_all_gone() {
-    if (concluded_ && keeper_lost_ && output_done_) {
+    if (concluded_ && keeper_lost_ && output_done_ && link_closed_) {
         io_.stop();
     }
 }

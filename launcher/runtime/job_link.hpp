@@ -23,8 +23,8 @@ class JobLink {
         std::function<void(const rendezvous::Fence&)> fence;
         // The keeper is to freeze the workers by itself at that time; told again and again.
         std::function<void(TimePoint)> lease_until;
-        // If this process dies the keeper tells that address so.
-        std::function<void(const rendezvous::ArmObituary&)> arm_obituary;
+        // If this process dies the keeper tells that address so, in these bytes.
+        std::function<void(const std::string& address, std::string bytes)> last_words;
         // After Finish: nothing is left to be sent or served.
         std::function<void()> closed;
     };
@@ -44,9 +44,9 @@ class JobLink {
     virtual void advance_to(TimePoint now) = 0;
     [[nodiscard]] virtual std::optional<TimePoint> next_deadline() const = 0;
 
-    // This node's part is over; the others may still have to hear the verdict here. Ends in
-    // `closed` within 10 s.
-    virtual void close() = 0;
+    // This node's part is over (`processes_left`: some could not be killed); the others may still
+    // have to hear the verdict here. Ends in `closed` within 10 s.
+    virtual void close(bool processes_left) = 0;
     // One line for -vv.
     [[nodiscard]] virtual std::string describe() const = 0;
 };

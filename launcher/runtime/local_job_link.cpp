@@ -48,7 +48,7 @@ std::optional<TimePoint> LocalJobLink::next_deadline() const {
     return !job ? waits : !waits ? job : std::min(*job, *waits);
 }
 
-void LocalJobLink::close() {
+void LocalJobLink::close(bool) {
     ears_.closed();
 }
 

@@ -22,7 +22,7 @@ class LocalJobLink final : public JobLink {
     void abort_waits(int round, const std::string& words) override;
     void advance_to(TimePoint now) override;
     [[nodiscard]] std::optional<TimePoint> next_deadline() const override;
-    void close() override;
+    void close(bool processes_left) override;
     [[nodiscard]] std::string describe() const override;
 
   private:

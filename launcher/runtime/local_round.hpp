@@ -10,7 +10,8 @@
 
 namespace ddrun::launcher {
 
-// What one round has at this node's edge: the plans of its workers, their shared memory. Ends with the round, so nothing of it can be met in a later one.
+// What one round has at this node's edge: the plans of its workers, their shared memory. Ends with
+// the round, so nothing of it can be met in a later one.
 class LocalRound {
   public:
     LocalRound(const Job& job, RunLogs& logs, const rendezvous::RoundGranted& grant,

@@ -196,14 +196,16 @@ asio::awaitable<void> Client::open(ConnectionPtr connection) {
     const auto go_on = [&] {
         if (connection->dropped) throw system_error(asio::error::operation_aborted);
     };
-    const TimePoint deadline = detail::now() + settings_.try_timeout;
-    const Endpoints endpoints = co_await resolve(settings_.host, settings_.port, deadline);
+    const Endpoints endpoints =
+        co_await resolve(settings_.host, settings_.port, detail::now() + settings_.look_up_timeout);
     go_on();
-    ears_.resolved(endpoints);
+    co_await ears_.resolved(endpoints);
     go_on();
-    auto socket = co_await connect_to_any(endpoints, settings_.from, deadline);
+    auto socket = co_await connect_to_any(endpoints, settings_.from,
+                                          detail::now() + settings_.connect_timeout);
     go_on();
-    connection->stream = co_await open_stream(std::move(socket), settings_.security, deadline);
+    connection->stream = co_await open_stream(std::move(socket), settings_.security,
+                                              detail::now() + settings_.handshake_timeout);
     go_on();
     opened(*connection);
 }

@@ -27,8 +27,11 @@ struct ClientSettings {
     int port = 0;
     Security security;
     std::optional<boost::asio::ip::address> from;  // --local-addr; nothing: the kernel chooses
-    // Of one try, all steps together. Tries go on until NodeLink ends them.
-    Duration try_timeout = std::chrono::seconds(10);
+    // Of one try; tries go on until NodeLink ends them. An address that never answers is given up
+    // soon, since the name may mean another one by now.
+    Duration look_up_timeout = std::chrono::seconds(10);
+    Duration connect_timeout = std::chrono::seconds(2);
+    Duration handshake_timeout = std::chrono::seconds(10);
 };
 
 // The shell of NodeLink: performs each action with one call, owns one timer and one connection.
@@ -44,7 +47,7 @@ class Client {
         std::function<void(TimePoint)> lease_until;
         std::function<void(const std::string& server_address)> arm_obituary;
         // What the endpoint's name means now, before each connect: the moment to serve it.
-        std::function<void(const Endpoints&)> resolved;
+        std::function<boost::asio::awaitable<void>(Endpoints)> resolved;
         std::function<void()> finished;  // once, the last: nothing more is to be sent
     };
 

@@ -96,7 +96,6 @@ struct Node {
         settings.host = std::move(host);
         settings.port = port;
         settings.security = security;
-        settings.try_timeout = 2s;
         Client::Ears ears;
         ears.deliver = [this](FromJob message) {
             if (std::holds_alternative<StoreAnswered>(message)) ++answers;
@@ -108,7 +107,10 @@ struct Node {
         ears.fence = [](const Fence&) {};
         ears.lease_until = [this](TimePoint until) { lease = until; };
         ears.arm_obituary = [this](const std::string& address) { obituary_goes_to = address; };
-        ears.resolved = [this](const Endpoints& endpoints) { resolved += endpoints.size(); };
+        ears.resolved = [this](Endpoints endpoints) -> boost::asio::awaitable<void> {
+            resolved += endpoints.size();
+            co_return;
+        };
         ears.finished = [this] { finished = true; };
         client = std::make_unique<Client>(io, std::move(rules), std::move(settings), ears);
         client->start();
