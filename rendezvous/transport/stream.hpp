@@ -47,7 +47,7 @@ struct Accepted {
 // Server side: authenticates the peer of an accepted socket. Until then the peer makes us hold at
 // most max_unknown_bytes, and one that does not know the key gets no more than an alert. Throws
 // NotAuthorised, Foreign (closed at the first wrong byte), or boost::system::system_error, with
-// timed_out at `deadline`; the socket is closed then. For a cancelled wait close the io_context.
+// timed_out at `deadline`; the socket is closed then. `security` must outlive the wait.
 [[nodiscard]] boost::asio::awaitable<Accepted> accept_stream(boost::asio::ip::tcp::socket socket,
                                                              const Security& security,
                                                              TimePoint deadline);
