@@ -18,6 +18,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <functional>
@@ -51,14 +52,28 @@ awaitable<void> read_up_to(Socket& socket, std::string& bytes, std::size_t size)
     co_await asio::async_read(socket, asio::buffer(bytes.data() + had, size - had), use_awaitable);
 }
 
-awaitable<std::string> read_frame_body(Socket& socket, std::size_t limit) {
+awaitable<std::size_t> read_frame_size(Socket& socket, std::size_t limit) {
     std::string head;
     co_await read_up_to(socket, head, length_bytes);
     const std::size_t size = ByteReader(head).number<std::uint32_t>();
     if (size == 0 || size > limit) throw Foreign("malformed first frame");
+    co_return size;
+}
+
+awaitable<std::string> read_frame_body(Socket& socket, std::size_t limit) {
+    const std::size_t size = co_await read_frame_size(socket, limit);
     std::string body;
     co_await read_up_to(socket, body, size);
     co_return body;
+}
+
+awaitable<void> skip_frame(Socket& socket, std::size_t limit) {
+    std::size_t left = co_await read_frame_size(socket, limit);
+    std::array<char, 1024> ignored;
+    while (left > 0) {
+        const std::size_t size = std::min(left, ignored.size());
+        left -= co_await socket.async_read_some(asio::buffer(ignored.data(), size), use_awaitable);
+    }
 }
 
 // All that the peer sent must have been read, or the system resets the connection and the peer
@@ -159,7 +174,7 @@ awaitable<std::unique_ptr<Stream>> meet_tls(Socket& socket, const Security& secu
 
 // A node without a secret where one is needed: it understands a refusal.
 awaitable<void> refuse_plain(Socket& socket) {
-    (void)co_await read_frame_body(socket, max_hello_frame_bytes);
+    co_await skip_frame(socket, max_hello_frame_bytes);
     NodeRefused refusal;
     refusal.exit_code = exit_code::not_authorised;
     refusal.words =
