@@ -13,8 +13,10 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <exception>
+#include <span>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace ddrun::rendezvous {
 
@@ -24,7 +26,12 @@ using boost::system::system_error;
 
 namespace {
 
-constexpr std::size_t read_bytes = std::size_t{256} << 10;
+// Of all clients of a thread: bytes are taken out before anybody waits again.
+std::span<char> read_buffer() {
+    constexpr std::size_t size = std::size_t{256} << 10;
+    thread_local std::vector<char> buffer(size);
+    return buffer;
+}
 
 std::string words_of(const error_code& error) {
     return error == asio::error::eof ? "the server closed the connection" : error.message();
@@ -41,8 +48,7 @@ Client::Client(asio::io_context& io, NodeLinkRules rules, ClientSettings setting
       link_(std::move(rules)),
       settings_(std::move(settings)),
       ears_(std::move(ears)),
-      timer_(io),
-      buffer_(read_bytes) {}
+      timer_(io) {}
 
 Client::~Client() {
     *alive_ = false;
@@ -217,9 +223,8 @@ void Client::opened(const Connection& connection) {
 }
 
 asio::awaitable<void> Client::read(ConnectionPtr connection) {
-    const std::size_t got =
-        co_await connection->stream->read_some({buffer_.data(), buffer_.size()});
-    if (!connection->dropped) take_frames(*connection, {buffer_.data(), got});
+    const std::size_t got = co_await connection->stream->read_some(read_buffer());
+    if (!connection->dropped) take_frames(*connection, {read_buffer().data(), got});
 }
 
 void Client::take_frames(Connection& connection, std::string_view bytes) {

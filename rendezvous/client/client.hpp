@@ -18,7 +18,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace ddrun::rendezvous {
 
@@ -108,7 +107,6 @@ class Client {
     bool handling_ = false;
     bool told_finished_ = false;
     ConnectionPtr connection_;
-    std::vector<char> buffer_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for a timer that has run out
 };
 
