@@ -7,6 +7,8 @@
 namespace ddrun::rendezvous {
 namespace {
 
+constexpr std::size_t most_ended = 10'000;
+
 void append(Jobs::Actions& all, Jobs::Actions more) {
     all.insert(all.end(), std::make_move_iterator(more.begin()),
                std::make_move_iterator(more.end()));
@@ -64,6 +66,8 @@ std::optional<NodeRefused> Jobs::refusal(const NodeHello& hello, TimePoint now) 
                            "this endpoint serves job '" + *settings_.only + "', you asked for '" +
                                id + "' (--rdzv-id)"};
     }
+    const auto ended = ended_.find(hello.job_incarnation);
+    if (ended != ended_.end()) return NodeRefused{exit_code::group_lost, false, ended->second};
     if (only_is_over_) return later("the previous run of job '" + id + "' is still closing");
     const auto awaited = settings_.awaited.find(id);
     if (awaited != settings_.awaited.end() && hello.job_incarnation.empty() &&
@@ -126,13 +130,26 @@ Jobs::Actions Jobs::settle(JobMap::iterator job, Actions actions) {
     auto& [id, entry] = *job;
     if (entry.deadline) deadlines_.erase({*entry.deadline, id});
     if (entry.service->forgettable()) {
-        only_is_over_ = settings_.only && entry.service->status({}).exit_code;
+        const JobStatus ended = entry.service->status({});
+        remember(ended);
+        only_is_over_ = settings_.only && ended.exit_code;
         jobs_.erase(job);
         return actions;
     }
     entry.deadline = entry.service->next_deadline();
     if (entry.deadline) deadlines_.emplace(*entry.deadline, id);
     return actions;
+}
+
+void Jobs::remember(const JobStatus& ended) {
+    std::string words = "this run of job '" + ended.job_id + "' is over";
+    words += ended.exit_code ? " (exit code " + std::to_string(*ended.exit_code) + ")"
+                             : ": all its nodes were lost";
+    if (!ended_.emplace(ended.incarnation, std::move(words)).second) return;
+    ended_in_order_.push_back(ended.incarnation);
+    if (ended_in_order_.size() <= most_ended) return;
+    ended_.erase(ended_in_order_.front());
+    ended_in_order_.pop_front();
 }
 
 bool Jobs::all_told() const {

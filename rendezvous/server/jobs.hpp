@@ -4,7 +4,9 @@
 #include "rendezvous/core/service_events.hpp"
 #include "rendezvous/protocol/time.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -62,12 +64,17 @@ class Jobs {
     [[nodiscard]] std::optional<NodeRefused> refusal(const NodeHello& hello, TimePoint now) const;
     [[nodiscard]] std::unique_ptr<JobService> new_service(const std::string& id) const;
     Actions settle(JobMap::iterator job, Actions actions);
+    void remember(const JobStatus& ended);
 
     JobsSettings settings_;
     JobMap jobs_;
     std::unordered_map<ConnectionId, std::string> job_of_;
     std::set<std::pair<TimePoint, std::string>> deadlines_;
     bool only_is_over_ = false;
+    // Runs that are over, by incarnation, in words: a node that was cut off meanwhile must not
+    // bring one to life again. Bounded; the oldest are forgotten first.
+    std::map<std::string, std::string> ended_;
+    std::deque<std::string> ended_in_order_;
 };
 
 }  // namespace ddrun::rendezvous

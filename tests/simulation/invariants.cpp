@@ -196,9 +196,7 @@ void Invariants::check_nothing_left(int node, TimePoint now) const {
 
 void Invariants::check_grace(int node) const {
     const NodeFacts& facts = nodes_[at(node)];
-    if (facts.stops > 1 || facts.shell_failed || facts.keeper_lost || facts.may_be_lost ||
-        anyone_may_be_lost_)
-        return;
+    if (facts.stops > 1 || facts.shell_failed || facts.keeper_lost || facts.fenced) return;
     for (const auto& [pid, process] : hosts_[at(node)]->processes()) {
         require(!process.grace_had ||
                     *process.grace_had + tolerance >= scenario_.group.shutdown_timeout,
@@ -376,7 +374,9 @@ bool Invariants::may_end_alone(const NodeFacts& facts) const {
         return true;
     if (!scenario_.cluster) return false;
     if (facts.refused || facts.last_round == 0) return true;
-    return !facts.verdict && (facts.may_be_lost || anyone_may_be_lost_);
+    const bool heard_the_verdict = facts.verdict && facts.finish &&
+                                   facts.verdict->cause == facts.finish->cause.value_or(Cause());
+    return !heard_the_verdict && (facts.may_be_lost || anyone_may_be_lost_);
 }
 
 void Invariants::at_the_end() const {

@@ -69,7 +69,9 @@ class Invariants {
     // --- several nodes ---
     void started(int node) { nodes_[at(node)].started = true; }
     void server_said(int node, const rendezvous::FromServer& message);
+    // Its link asked for SIGKILL.
     // The agent was killed or its machine is off.
+    void fenced(int node) { nodes_[at(node)].fenced = true; }
     void died(int node) { nodes_[at(node)].died = true; }
     // It may be called lost from now on; or every node may.
     void may_be_lost(int node) { nodes_[at(node)].may_be_lost = true; }
@@ -97,6 +99,7 @@ class Invariants {
         bool died = false;
         bool may_be_lost = false;
         bool refused = false;
+        bool fenced = false;
         Duration slept{};
         int wakes_in_the_past = 0;
         std::optional<rendezvous::Verdict> verdict;  // of the server

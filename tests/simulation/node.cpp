@@ -319,6 +319,7 @@ void Node::hear_fence(const rendezvous::Fence& fence) {
         case rendezvous::FenceStep::thaw:
             return feed(AgentEvent(FenceChanged{FenceChanged::Step::thaw, fence.words}));
         case rendezvous::FenceStep::kill:
+            invariants_->fenced(number_);
             return feed(AgentEvent(FenceChanged{FenceChanged::Step::kill, fence.words}));
     }
 }

@@ -78,6 +78,7 @@ struct Cluster {
     // The first node's agent runs the server; else it has a machine of its own.
     bool embedded = false;
     Duration server_starts{};
+    bool state_file = false;        // a restarted server knows which job ran
     std::vector<Arrival> arrivals;  // by node; those after the first ones replace or add
     bool uses_store = false;
     int store_program = 0;     // requests of each worker

@@ -40,6 +40,7 @@ void Scenario::draw_terms(Cluster& drawn, int nodes) {
     drawn.grace = dice_.one_in(2) ? Duration(60s) : terms.lease + 5s;
     drawn.embedded = dice_.one_in(2);
     drawn.server_starts = ms(dice_.one_in(6) ? dice_.number(0, 15'000) : 0);
+    drawn.state_file = !drawn.embedded && dice_.one_in(2);
     drawn.uses_store = dice_.one_in(2);
     drawn.store_program = dice_.number(1, 24);
     drawn.store_pause_us = dice_.one_in(2) ? 1'000 : 3'000'000;

@@ -20,7 +20,7 @@ Server::Server(Timeline& timeline, Scenario& scenario, const Clock& clock, Netwo
 void Server::start() {
     if (std::exchange(runs_, true)) return;
     ++life_;
-    service_.reset();
+    jobs_ = std::make_unique<Jobs>(settings());
     events_.clear();
     timer_.reset();
     asleep_ = false;
@@ -70,27 +70,23 @@ void Server::handle_all() {
 
 void Server::handle(const ServiceEvent& event) {
     if (const auto* said = std::get_if<PeerSaid>(&event)) note_hello(*said);
-    if (!service_) {
-        const auto* said = std::get_if<PeerSaid>(&event);
-        const auto* hello = said != nullptr ? std::get_if<NodeHello>(&said->message) : nullptr;
-        if (hello == nullptr) return;
-        ServiceSettings settings;
-        settings.job_id = hello->terms.job_id;
-        settings.incarnation = "job" + std::to_string(scenario_.bits());
-        settings.jitter_seed = scenario_.bits();
-        service_ = std::make_unique<JobService>(std::move(settings));
-    }
-    const auto* said = std::get_if<PeerSaid>(&event);
-    if (said != nullptr && std::holds_alternative<Obituary>(said->message)) {
-        perform(service_->step(PeerSaid{0, said->message}, now()));  // its connection has no hello
-        return network_.close_from_server(said->connection);
-    }
-    perform(service_->step(event, now()));
+    perform(jobs_->step(event, now()));
 }
 
-void Server::perform(JobService::Actions actions) {
+JobsSettings Server::settings() {
+    JobsSettings settings;
+    settings.fresh_incarnation = [this] { return "job" + std::to_string(scenario_.bits()); };
+    settings.fresh_seed = [this] { return scenario_.bits(); };
+    const Cluster& cluster = *scenario_.cluster;
+    if (life_ > 1 && cluster.state_file) {
+        settings.awaited[cluster.terms.job_id] = now() + cluster.grace;
+    }
+    return settings;
+}
+
+void Server::perform(Jobs::Actions actions) {
     if (trace_) {
-        if (auto words = service_->describe(); words != described_) {
+        if (auto words = describe(); words != described_) {
             described_ = words;
             trace_("server: " + words);
         }
@@ -99,18 +95,17 @@ void Server::perform(JobService::Actions actions) {
     for (ServiceAction& action : actions) {
         std::visit([this](auto& one) { act(one); }, action);
     }
-    if (service_->forgettable()) service_.reset();
 }
 
 void Server::set_timer() {
-    const auto next = service_ ? service_->next_deadline() : std::nullopt;
+    const auto next = jobs_->next_deadline();
     if (!runs_ || asleep_ || next == timer_) return;
     timer_ = next;
     if (!next) return;
     timeline_.at(clock_.when_it_shows(*next), [this, due = *next, life = life_] {
-        if (timer_ != due || !runs_ || asleep_ || life != life_ || !service_) return;
+        if (timer_ != due || !runs_ || asleep_ || life != life_) return;
         timer_.reset();
-        perform(service_->advance_to(now()));
+        perform(jobs_->advance_to(now()));
         handle_all();
     });
 }
@@ -123,9 +118,23 @@ void Server::act(ClosePeer& action) {
     network_.close_from_server(action.connection);
 }
 
+bool Server::knows_a_verdict() const {
+    const auto all = jobs_->status(now());
+    return !all.empty() && all.front().exit_code.has_value();
+}
+
 std::string Server::describe() const {
     if (!runs_) return "not there";
-    return (asleep_ ? "asleep, " : "") + (service_ ? service_->describe() : "no job");
+    std::string words = asleep_ ? "asleep" : "";
+    for (const JobStatus& job : jobs_->status(now())) {
+        words += job.state + ", round " + std::to_string(job.round) + ", restarts " +
+                 std::to_string(job.restarts_used) + "/" + std::to_string(job.max_restarts);
+        for (const NodeStatus& node : job.nodes) {
+            words += ", " + node.name + " " + node.state;
+            if (node.node_rank >= 0) words += " as " + std::to_string(node.node_rank);
+        }
+    }
+    return words.empty() ? "no job" : words;
 }
 
 // --- the planted bug ----------------------------------------------------------------------------
@@ -147,7 +156,7 @@ void Server::note_hello(const PeerSaid& said) {
         incarnations_[said.connection] = hello->node_incarnation;
 }
 
-void Server::renumber(JobService::Actions& actions) {
+void Server::renumber(Jobs::Actions& actions) {
     std::set<std::string> placed;
     int round = 0;
     for (ServiceAction& action : actions) {

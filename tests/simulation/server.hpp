@@ -1,7 +1,7 @@
 #pragma once
 
-#include "rendezvous/core/job_service.hpp"
 #include "rendezvous/core/service_events.hpp"
+#include "rendezvous/server/jobs.hpp"
 #include "tests/simulation/clock.hpp"
 #include "tests/simulation/network.hpp"
 #include "tests/simulation/plants.hpp"
@@ -17,7 +17,7 @@
 
 namespace ddrun::simulation {
 
-// A rendezvous server's process: the shell of one job's service, with one timer and a queue.
+// A rendezvous server's process: the shell of its jobs, with one timer and a queue.
 class Server {
   public:
     using Trace = std::function<void(const std::string&)>;
@@ -32,7 +32,8 @@ class Server {
 
     [[nodiscard]] bool runs() const { return runs_; }
     // No node has anything to hear any more.
-    [[nodiscard]] bool idle() const { return !service_; }
+    [[nodiscard]] bool idle() const { return !jobs_ || jobs_->all_told(); }
+    [[nodiscard]] bool knows_a_verdict() const;
     [[nodiscard]] std::string describe() const;
 
   private:
@@ -41,13 +42,14 @@ class Server {
     void handle_all();
     void handle(const rendezvous::ServiceEvent& event);
     void wake_up(Duration slept);
-    void perform(rendezvous::JobService::Actions actions);
+    [[nodiscard]] rendezvous::JobsSettings settings();
+    void perform(rendezvous::Jobs::Actions actions);
     void set_timer();
     void act(rendezvous::SendToPeer& action);
     void act(rendezvous::ClosePeer& action);
 
     // The planted bug: whoever stayed is told another node rank once somebody new takes part.
-    void renumber(rendezvous::JobService::Actions& actions);
+    void renumber(rendezvous::Jobs::Actions& actions);
     void note_hello(const rendezvous::PeerSaid& said);
 
     Timeline& timeline_;
@@ -57,7 +59,7 @@ class Server {
     const Plants& plants_;
     int machine_;
     Trace trace_;
-    std::unique_ptr<rendezvous::JobService> service_;
+    std::unique_ptr<rendezvous::Jobs> jobs_;
     std::deque<rendezvous::ServiceEvent> events_;
     std::optional<TimePoint> timer_;
     bool runs_ = false;

@@ -12,7 +12,7 @@ using Kind = Trouble::Kind;
 
 constexpr int signal_terminate = 15;
 constexpr int events_that_are_too_many = 2'000'000;
-constexpr Duration embedded_server_stays = 10s;  // for those who have not heard the verdict
+constexpr Duration verdict_patience = 10s;  // an embedded server's, for those who did not hear it
 
 }  // namespace
 
@@ -225,18 +225,20 @@ bool World::hosts_server(int node) const {
 }
 
 void World::node_ended(int node) {
-    if (hosts_server(node)) linger(node, timeline_.now() + embedded_server_stays);
+    if (hosts_server(node)) linger(node, timeline_.now());
 }
 
 // The agent that runs the server ends when all have heard the verdict.
-void World::linger(int node, TimePoint until) {
+void World::linger(int node, TimePoint since) {
     if (!hosts_server(node)) return;
-    if (server_->idle() || timeline_.now() >= until) {
+    const Duration patience =
+        server_->knows_a_verdict() ? verdict_patience : scenario_.group.shutdown_timeout + 25s;
+    if (server_->idle() || timeline_.now() >= since + patience) {
         server_->end(false);
         server_host_ = -1;
         return;
     }
-    timeline_.in(100ms, [=, this] { linger(node, until); });
+    timeline_.in(100ms, [=, this] { linger(node, since); });
 }
 
 void World::run() {

@@ -40,7 +40,7 @@ class World {
     void note_grounds(const Trouble& trouble);
     void arrive(int node);
     void node_ended(int node);
-    void linger(int node, TimePoint until);
+    void linger(int node, TimePoint since);
     void crash_server(const Trouble& trouble);
     [[nodiscard]] bool hosts_server(int node) const;
     [[nodiscard]] int machine_of(int node) const;
