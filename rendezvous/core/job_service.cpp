@@ -102,11 +102,6 @@ void JobService::on(const PeerGone& event, TimePoint now) {
     by_connection_.erase(found);
     nodes_[node].connection = 0;
     if (!membership_.closed(node, now)) return;
-    if (coordinator_ && !coordinator_->is_over() && !nodes_[node].leaving) {
-        tell_all({"node " + nodes_[node].hello.offer.node_name +
-                      " is silent: its connection ended; waiting for it",
-                  true});
-    }
     tell_coordinator(NodeSuspect{node, true}, now);
 }
 
@@ -248,9 +243,6 @@ void JobService::resume(int node, ConnectionId connection, const NodeHello& hell
             [&](std::uint64_t sequence, const FromJob& payload) { send(node, sequence, payload); });
     }
     if (!was_suspect) return;
-    if (!coordinator_->is_over()) {
-        tell_all({"node " + entry.hello.offer.node_name + " is back", false});
-    }
     tell_coordinator(NodeSuspect{node, false}, now);
 }
 
@@ -327,8 +319,11 @@ void JobService::said(int node, const Heartbeat& heartbeat, TimePoint) {
     HeartbeatSeen seen;
     seen.number = heartbeat.number;
     seen.heard = entry.inbox.last();
-    seen.round = entry.presenting ? entry.hello.standing.grant.round
-                                  : (coordinator_ ? coordinator_->round_of(node) : 0);
+    if (recovery_ends_) {
+        seen.round = round_not_known;
+    } else {
+        seen.round = coordinator_ ? coordinator_->round_of(node) : 0;
+    }
     say(entry.connection, seen);
 }
 
