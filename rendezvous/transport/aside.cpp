@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <system_error>
 #include <thread>
 
 namespace ddrun::rendezvous {
@@ -24,12 +25,19 @@ struct Queue {
     }
 };
 
+// No thread could be had: an error like any other of the system, which another try may not meet.
+void start_thread(std::function<void()> work) try {
+    std::thread(std::move(work)).detach();
+} catch (const std::system_error& error) {
+    throw boost::system::system_error(error.code().value(), boost::system::generic_category());
+}
+
 // Never destroyed: its thread may hang in a call while the process ends.
 Queue& side_queue() {
     static Queue* const queue = [] {
-        auto* made = new Queue;
-        std::thread([made] { made->work(); }).detach();
-        return made;
+        auto made = std::make_unique<Queue>();
+        start_thread([queue = made.get()] { queue->work(); });
+        return made.release();
     }();
     return *queue;
 }
@@ -37,7 +45,7 @@ Queue& side_queue() {
 }  // namespace
 
 void run_in_own_thread(std::function<void()> work) {
-    std::thread(std::move(work)).detach();
+    start_thread(std::move(work));
 }
 
 void run_in_side_thread(std::function<void()> work) {
