@@ -132,4 +132,17 @@ asio::awaitable<Ownership> claim_endpoint(Endpoints endpoints, Duration patience
     co_return result;
 }
 
+asio::awaitable<bool> is_superseded(std::string host, int port, tcp::endpoint served,
+                                    TimePoint deadline) {
+    try {
+        Endpoints lower = co_await resolve(std::move(host), port, deadline);
+        std::erase_if(lower, [&](const tcp::endpoint& one) { return one >= served; });
+        if (lower.empty()) co_return false;
+        (void)co_await connect_to_any(std::move(lower), {}, deadline);
+        co_return true;
+    } catch (const system_error&) {
+        co_return false;
+    }
+}
+
 }  // namespace ddrun::rendezvous

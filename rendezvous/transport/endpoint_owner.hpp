@@ -33,4 +33,11 @@ struct Ownership {
 [[nodiscard]] boost::asio::awaitable<Ownership> claim_endpoint(
     Endpoints endpoints, Duration patience = std::chrono::milliseconds(500));
 
+// A server that began while the name had fewer addresses: does another node under `host`, with a
+// lower address than `served`, answer now? Then that one stays and this one closes, unless its
+// group is complete. False also where the name cannot be looked up.
+[[nodiscard]] boost::asio::awaitable<bool> is_superseded(std::string host, int port,
+                                                         boost::asio::ip::tcp::endpoint served,
+                                                         TimePoint deadline);
+
 }  // namespace ddrun::rendezvous

@@ -163,3 +163,17 @@ TEST_CASE("an endpoint elsewhere is not claimed") {
     CHECK(result->listeners.empty());
     CHECK(result->why_not.find("192.0.2.1") != std::string::npos);
 }
+
+TEST_CASE("a server is superseded by a lower address of the same name that answers") {
+    const auto superseded = [](const std::string& host, const std::string& served) {
+        Loopback loopback;  // 127.0.0.1
+        const int port = loopback.acceptor.local_endpoint().port();
+        std::optional<bool> result;
+        const tcp::endpoint here(asio::ip::make_address(served), static_cast<unsigned short>(port));
+        keep(loopback, is_superseded(host, port, here, loopback.soon()), result);
+        return result.value();
+    };
+    CHECK(superseded("127.0.0.1", "127.0.0.2"));
+    CHECK_FALSE(superseded("127.0.0.1", "127.0.0.1"));
+    CHECK_FALSE(superseded("no-such-host.invalid", "127.0.0.2"));
+}
