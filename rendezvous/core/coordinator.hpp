@@ -57,7 +57,8 @@ class Coordinator {
     [[nodiscard]] bool knows(int node) const { return members_.contains(node); }
     // The round that `node` is in until the next grant; 0: none.
     [[nodiscard]] int round_of(int node) const;
-    // Nodes of a restored round that did not come back yet, as absent_node() ids.
+    // Nodes of a restored round that did not come back yet, as absent_node() ids; one for all,
+    // where no node of a round came back.
     [[nodiscard]] std::vector<int> absent_nodes() const;
     [[nodiscard]] std::vector<MemberStatus> members() const;  // by node
 
@@ -139,6 +140,7 @@ class Coordinator {
     [[nodiscard]] Report loss_report(const Member& member, const Cause& cause, TimePoint now) const;
 
     // --- coordinator_recovery.cpp: a server that started empty
+    void expect_others();
     void adopt_round(const RoundGranted& grant, TimePoint now);
     void adopt_verdict(const Presented& event);
     void adopt_stop(const StopRound& stop, int presenter, TimePoint now);

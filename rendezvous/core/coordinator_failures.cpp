@@ -261,7 +261,7 @@ void Coordinator::on(const NodeLost& event, TimePoint now) {
         fence_ = std::max(fence_, event.fenced_by);
         return lost_from_round(member, event, now);
     }
-    if (!event.announced || state_ == State::forming) {
+    if (!member.absent() && (!event.announced || state_ == State::forming)) {
         news_.add(event.node, loss_of(member, event).words, !event.announced, now);
     }
     if (state_ == State::forming) return form(now);

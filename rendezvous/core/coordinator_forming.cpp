@@ -157,6 +157,8 @@ void Coordinator::make_room_for(int node) {
 
 void Coordinator::form(TimePoint now) {
     const int ready = members_.tally().ready;
+    // After a restart of the server others may run a round.
+    if (members_.contains(absent_node(0))) return;
     if (ready >= rules_.nodes) return grant_round(now);
     if (members_.empty()) return enter(State::forming);
     if (!waiting_since_) waiting_began(now);

@@ -10,8 +10,22 @@ namespace ddrun::rendezvous {
 Coordinator Coordinator::restore(JobRules rules, const std::vector<Presented>& presented,
                                  TimePoint now) {
     Coordinator coordinator(std::move(rules));
-    for (const Presented& event : presented) coordinator.on(event, now);
+    std::vector<const Presented*> latest_first;
+    for (const Presented& event : presented) latest_first.push_back(&event);
+    const auto round_of = [](const Presented* event) { return event->standing.grant.round; };
+    std::stable_sort(latest_first.begin(), latest_first.end(),
+                     [&](const auto* a, const auto* b) { return round_of(a) > round_of(b); });
+    if (round_of(latest_first.front()) == 0) coordinator.expect_others();
+    for (const Presented* event : latest_first) coordinator.on(*event, now);
     return coordinator;
+}
+
+// Only nodes without a round came back; others may run one, and are on their way.
+void Coordinator::expect_others() {
+    Join unknown;
+    unknown.node_name = "of a round";
+    members_.add(absent_node(0), unknown);
+    members_.update(absent_node(0), [](Member& member) { member.silent_since = TimePoint{}; });
 }
 
 // Nodes come in any order; each may know less than the others, never something else.

@@ -177,13 +177,37 @@ TEST_CASE("a newcomer does not get the seat of a node that may come back") {
     CHECK(job.silent(0));
 }
 
-TEST_CASE("a server that dies while the group forms loses nothing") {
+TEST_CASE(
+    "a server that dies while the group forms loses nothing, once no round can run any more") {
     std::vector<Presented> waiting;
     for (int node : {0, 1}) {
         waiting.push_back({100 + node, join_of("n" + std::to_string(node)), {}});
         waiting.back().standing.grant.round = 0;
     }
     JobStory job(group_of(2), waiting);
+    CHECK(job.silent());
+    job.happens(never_came_back(0));
     CHECK(job.heard<RoundGranted>(0).round == 1);
     CHECK(job.heard<RoundGranted>(1).round == 1);
+}
+
+TEST_CASE("a spare that comes back first starts nothing of its own") {
+    Before before(with_spares(group_of(1, 1), 1));
+    Presented spare{101, join_of("n1"), {}};
+    spare.standing.grant.round = 0;
+    JobStory job(before.rules_, {spare});
+    job.passes(14s);
+    CHECK(job.silent(1));
+    SECTION("the others come") {
+        job.happens(before.presents(0));
+        CHECK(job.silent());
+        CHECK(job.coordinator().round_of(100) == 1);
+        CHECK(job.coordinator().round_of(101) == 0);
+    }
+    SECTION("nobody comes before the window ends") {
+        for (const int absent : job.coordinator().absent_nodes()) {
+            job.happens(NodeLost{absent, "never came", false, {}});
+        }
+        CHECK(job.heard<RoundGranted>(1).round == 1);
+    }
 }
