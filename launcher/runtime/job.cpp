@@ -5,6 +5,7 @@
 #include "rendezvous/protocol/exit_status.hpp"
 
 #include <csignal>
+#include <cstdint>
 
 namespace ddrun::launcher {
 
@@ -20,6 +21,23 @@ Job decide_job(JobSpec spec, MachineFacts facts, const InheritedState& inherited
     job.job_id = job.spec.job_id.empty() ? job.incarnation : job.spec.job_id;
     return job;
 }
+
+namespace {
+
+// FNV-1a over what is run: enough to tell that two nodes run different things.
+std::uint64_t digest_of_command(const JobSpec& spec) {
+    std::uint64_t digest = 0xcbf29ce484222325u;
+    const auto add = [&](const std::string& word) {
+        for (const char byte : word + '\0') {
+            digest = (digest ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
+        }
+    };
+    add(spec.program);
+    for (const std::string& argument : spec.arguments) add(argument);
+    return digest;
+}
+
+}  // namespace
 
 AgentRules agent_rules(const Job& job, int master_port) {
     const JobSpec& spec = job.spec;
@@ -38,6 +56,8 @@ AgentRules agent_rules(const Job& job, int master_port) {
     rules.join.wished_node_rank = spec.node_rank.value_or(-1);
     rules.join.address = master_address(spec);
     rules.join.port = master_port;
+    rules.join.topology_group = spec.topology_group.value_or("");
+    rules.join.command_digest = digest_of_command(spec);
     return rules;
 }
 

@@ -236,7 +236,7 @@ void JobService::resume(int node, ConnectionId connection, const NodeHello& hell
     entry.hello.standing = hello.standing;
     by_connection_[connection] = node;
     const bool was_suspect = membership_.heard(node, now);
-    heard(entry, hello.heard);
+    entry.outbox.heard(hello.heard);
     welcome(node, entry.presenting);
     if (!entry.presenting) {
         entry.outbox.resend(
@@ -315,7 +315,7 @@ void JobService::said(int, const NodeHello&, TimePoint) {}
 
 void JobService::said(int node, const Heartbeat& heartbeat, TimePoint) {
     Node& entry = nodes_[node];
-    heard(entry, heartbeat.heard);
+    entry.outbox.heard(heartbeat.heard);
     HeartbeatSeen seen;
     seen.number = heartbeat.number;
     seen.heard = entry.inbox.last();
@@ -329,7 +329,7 @@ void JobService::said(int node, const Heartbeat& heartbeat, TimePoint) {
 
 void JobService::said(int node, const FromNodePayload& payload, TimePoint now) {
     Node& entry = nodes_[node];
-    heard(entry, payload.heard);
+    entry.outbox.heard(payload.heard);
     if (!entry.inbox.accept(payload.sequence)) return;
     std::visit([&](const auto& one) { take(node, one, now); }, payload.payload);
 }
@@ -380,13 +380,6 @@ void JobService::take(int, const StoreForgotten& forgotten, TimePoint) {
     store_.forget(forgotten.round, forgotten.rank);
 }
 
-void JobService::heard(Node& node, std::uint64_t sequence) {
-    node.outbox.heard(sequence);
-    const bool told = node.verdict != 0 && node.heard < node.verdict && sequence >= node.verdict;
-    node.heard = std::max(node.heard, sequence);
-    if (told) --unheard_verdicts_;
-}
-
 // --- losses -------------------------------------------------------------------------------------
 
 void JobService::lose(int node, std::string words, bool announced, bool proven, TimePoint now) {
@@ -412,7 +405,6 @@ void JobService::lose(int node, std::string words, bool announced, bool proven, 
 void JobService::forget(int node) {
     const auto found = nodes_.find(node);
     if (found == nodes_.end()) return;
-    if (found->second.verdict > found->second.heard) --unheard_verdicts_;
     by_incarnation_.erase(found->second.hello.node_incarnation);
     by_connection_.erase(found->second.connection);
     membership_.forget(node);
@@ -467,13 +459,7 @@ void JobService::tell(int node, FromJob payload) {
     if (found == nodes_.end()) return;
     Node& entry = found->second;
     if (entry.outbox.size() > most_unheard) return;
-    const auto* message = std::get_if<FromCoordinator>(&payload);
-    const bool is_verdict = message != nullptr && std::holds_alternative<Verdict>(*message);
     const std::uint64_t sequence = entry.outbox.put(payload);
-    if (is_verdict && entry.verdict == 0) {
-        entry.verdict = sequence;
-        ++unheard_verdicts_;
-    }
     if (!entry.presenting) send(node, sequence, payload);
 }
 
@@ -494,9 +480,7 @@ void JobService::say(ConnectionId connection, FromServer message) {
 // --- for the shell ------------------------------------------------------------------------------
 
 bool JobService::forgettable() const {
-    if (!somebody_came_) return false;
-    if (nodes_.empty()) return true;
-    return coordinator_ && coordinator_->is_over() && unheard_verdicts_ == 0;
+    return somebody_came_ && nodes_.empty();
 }
 
 JobStatus JobService::status(TimePoint now) const {

@@ -57,7 +57,8 @@ class JobService {
     [[nodiscard]] Actions advance_to(TimePoint now);
     [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
-    // Nothing is left to be told to anybody: the next job of this id is another one.
+    // Everybody who came is gone again, with a goodbye or without: the next job of this id is
+    // another one.
     [[nodiscard]] bool forgettable() const;
     [[nodiscard]] JobStatus status(TimePoint now) const;
     [[nodiscard]] std::string describe() const;
@@ -68,8 +69,6 @@ class JobService {
         ConnectionId connection = 0;
         Outbox<FromJob> outbox;
         Inbox inbox;
-        std::uint64_t verdict = 0;  // its sequence number; 0: not said
-        std::uint64_t heard = 0;
         bool presenting = false;  // says what it knows of the store; hears nothing before
         int clear_round = 0;      // none of its processes of that round is left
         bool leaving = false;
@@ -103,7 +102,6 @@ class JobService {
     void take(int node, const ToCoordinator& message, TimePoint now);
     void take(int node, const StoreAsked& asked, TimePoint now);
     void take(int node, const StoreForgotten& forgotten, TimePoint now);
-    void heard(Node& node, std::uint64_t sequence);
 
     void lose(int node, std::string words, bool announced, bool proven, TimePoint now);
     void tell_coordinator(const CoordinatorEvent& event, TimePoint now);
@@ -135,7 +133,6 @@ class JobService {
     std::optional<TimePoint> recovery_ends_;
     std::optional<Verdict> verdict_;
     bool somebody_came_ = false;
-    int unheard_verdicts_ = 0;
     Actions out_;  // of the step being made
 };
 
