@@ -211,6 +211,7 @@ void NodeLink::watch_lease(TimePoint now) {
 }
 
 void NodeLink::confirm_round(std::int32_t round, TimePoint now) {
+    if (round == round_not_known) return contact_is_back(now);
     const bool is_ours = round == standing_.grant.round;
     if (holds_processes() && !is_ours) {
         fence(FenceStep::kill, "the job went on without this node: its round is " +

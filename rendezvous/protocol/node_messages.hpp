@@ -168,11 +168,13 @@ struct NodeRefused {  // the connection is closed after this
     std::string words;
     bool operator==(const NodeRefused&) const = default;
 };
+constexpr std::int32_t round_not_known = -1;
 struct HeartbeatSeen {
     std::uint64_t number = 0;
     std::uint64_t heard = 0;
     // The round the server has this node in, until the next one is granted; 0: none. A node with
-    // processes of another round kills them. While a job is being recovered: what the hello said.
+    // processes of another round kills them. `round_not_known`: the server started empty and still
+    // recovers the job; whoever is frozen stays so, since others may have gone on without it.
     std::int32_t round = 0;
     bool operator==(const HeartbeatSeen&) const = default;
 };

@@ -37,6 +37,20 @@ TEST_CASE("RDZV-7: workers freeze before the lease ends and thaw when the round 
     CHECK(story.passes(12s).lines("freeze") == Lines{"freeze"});
 }
 
+TEST_CASE("a server that still recovers the job thaws nobody: others may have gone on") {
+    LinkStory story;
+    story.in_round_one().happens(ConnectionLost{"connection reset"}).passes(30s).opened();
+    (void)story.welcomed(0, true).lines();
+    CHECK(story.seen(2, round_not_known).lines("thaw").empty());
+    (void)story.passes(1s).lines();
+    SECTION("nobody did") {
+        CHECK(story.seen(3, 1).lines("thaw") == Lines{"thaw"});
+    }
+    SECTION("somebody did") {
+        CHECK(story.seen(3, 2).lines("kill") == Lines{"kill"});
+    }
+}
+
 TEST_CASE("RDZV-7: a silent server is left after 5 s and tried again") {
     LinkStory story;
     story.in_round_one();
