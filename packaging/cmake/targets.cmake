@@ -7,6 +7,9 @@ function(ddrun_compile_settings target)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarm on "text" + string (GCC PR 105651)
+    if(DDRUN_SANITIZE)  # false alarm on coroutines, whose frames have an allocator of their own
+      target_compile_options(${target} PRIVATE -Wno-mismatched-new-delete)
+    endif()
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND DDRUN_SANITIZE MATCHES "address")
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)  # false in std::regex under asan
