@@ -56,7 +56,9 @@ std::string headline(const Cause& cause, const SummaryFacts& facts) {
         case CauseKind::node_left:
         case CauseKind::membership: {
             const bool elsewhere = !cause.node_name.empty() && cause.node_name != facts.node_name;
-            return (elsewhere ? "node " + cause.node_name + ": " : std::string()) + cause.words;
+            const bool named = cause.words.find("node " + cause.node_name) != std::string::npos;
+            return (elsewhere && !named ? "node " + cause.node_name + ": " : std::string()) +
+                   cause.words;
         }
     }
     return cause.words;

@@ -114,6 +114,24 @@ std::string where_to_look(const Finish& finish, const SummaryFacts& facts) {
     return "all restarts are used; the same end each time points at the program or its data";
 }
 
+// Refused or too few: who is refused was told why, so only the others need a hint.
+std::string never_formed_hint(const rendezvous::Cause& cause) {
+    if (cause.exit_code == exit_code::not_authorised) {
+        return "start all nodes with the same ddrun, command line and secret";
+    }
+    if (cause.words.find("joined within") == std::string::npos) return {};
+    return "look whether ddrun runs on the other nodes and reaches the endpoint (--rdzv-endpoint); "
+           "--join-timeout sets how long to wait";
+}
+
+std::string node_lost_hint(const Finish& finish, const SummaryFacts& facts) {
+    const std::string look = "look on that node: out of memory (dmesg), a reboot, its network";
+    if (facts.max_restarts == 0) {
+        return look + "; --max-restarts=N lets the group go on without it or with another one";
+    }
+    return finish.why_no_restart.empty() ? look : std::string();
+}
+
 }  // namespace
 
 std::string hint_for(const Finish& finish, const SummaryFacts& facts) {
@@ -134,12 +152,18 @@ std::string hint_for(const Finish& finish, const SummaryFacts& facts) {
         case rendezvous::CauseKind::keeper_lost:
             return "the keeper is a process of ddrun; possible: OOM killer (see dmesg), another "
                    "user";
+        case rendezvous::CauseKind::never_formed:
+            return never_formed_hint(cause);
+        case rendezvous::CauseKind::node_lost:
+            return node_lost_hint(finish, facts);
+        case rendezvous::CauseKind::node_left:
+            return "--nnodes=MIN:MAX lets the others go on, --spares=N holds a node ready to take "
+                   "its place";
+        case rendezvous::CauseKind::membership:
+            return "look for the reason on the node that comes and goes; a round counts as healthy "
+                   "after 10 s or a committed step";
         case rendezvous::CauseKind::spawn_failed:
         case rendezvous::CauseKind::told_to_stop:
-        case rendezvous::CauseKind::never_formed:
-        case rendezvous::CauseKind::node_lost:
-        case rendezvous::CauseKind::node_left:
-        case rendezvous::CauseKind::membership:
             break;
     }
     return {};

@@ -274,6 +274,38 @@ TEST_CASE("the keeper's death and an unfit node are told in their own words") {
     }
 }
 
+TEST_CASE("RDZV-7 a lost node is named once, with a hint where to look") {
+    auto finish = failure(0, 2, exited(0));
+    finish.cause->kind = CauseKind::node_lost;
+    finish.cause->node_name = "n1";
+    finish.cause->words = "node n1 was lost: its agent died";
+    const auto text = render_summary(finish, facts());
+    CHECK(contains(text, "ddrun: node n1 was lost: its agent died\n"));
+    CHECK(contains(text, "hint: look on that node"));
+    CHECK_FALSE(contains(text, "root cause"));
+}
+
+TEST_CASE("a group that did not form is told with what to look at; a refusal speaks for itself") {
+    auto finish = failure(0, 2, exited(0));
+    finish.cause->kind = CauseKind::never_formed;
+    finish.cause->node_name.clear();
+    finish.cause->words = "2 of 4 nodes joined within 600 s: n0, n1";
+    CHECK(contains(render_summary(finish, facts()), "hint: look whether ddrun runs on the other"));
+    finish.cause->words = "the group of 2 nodes is complete";
+    CHECK_FALSE(contains(render_summary(finish, facts()), "hint:"));
+    finish.cause->exit_code = 77;
+    CHECK(contains(render_summary(finish, facts()), "hint: start all nodes with the same"));
+}
+
+TEST_CASE("a node that left, or comes and goes, is told with what helps") {
+    auto finish = failure(0, 2, exited(0));
+    finish.cause->words = "node n1 left (SIGTERM)";
+    finish.cause->kind = CauseKind::node_left;
+    CHECK(contains(render_summary(finish, facts()), "--nnodes=MIN:MAX"));
+    finish.cause->kind = CauseKind::membership;
+    CHECK(contains(render_summary(finish, facts()), "comes and goes"));
+}
+
 TEST_CASE("a process that SIGKILL did not end is told, once") {
     auto finish = failure(0, 2, exited(3));
     finish.still_there = "process 7 (cat) is still there";
