@@ -60,6 +60,7 @@ class Coordinator {
     // Nodes of a restored round that did not come back yet, as absent_node() ids; one for all,
     // where no node of a round came back.
     [[nodiscard]] std::vector<int> absent_nodes() const;
+    [[nodiscard]] int absent_count() const { return members_.tally().absent; }
     [[nodiscard]] std::vector<MemberStatus> members() const;  // by node
 
     // One line for logs and failing tests.
@@ -114,7 +115,7 @@ class Coordinator {
     [[nodiscard]] std::string progress_words(TimePoint now) const;
     [[nodiscard]] std::string names_of_members() const;
     void grant_round(TimePoint now);
-    [[nodiscard]] std::vector<int> chosen_of_waiting(int room) const;
+    [[nodiscard]] std::vector<int> chosen_of_waiting(int room, bool resumed_only = false) const;
     [[nodiscard]] std::vector<Placement> placements() const;
     void take_places(const std::vector<Placement>& placements);
     void say_grant(int node);
@@ -147,7 +148,7 @@ class Coordinator {
     void take_seat_again(const Presented& event, TimePoint now);
     void wait_again(const Presented& event);
     void hand_out_missed_grants();
-    [[nodiscard]] int absent_count() const;
+    void note_reason(int node);
 
     [[nodiscard]] static std::string_view name_of(State state);
     [[nodiscard]] std::string_view state_of(const Member& member) const;

@@ -34,6 +34,7 @@ void Coordinator::on(int node, const FailureReport& report, TimePoint now) {
         dismiss(node, cause);
         return state_ == State::forming ? form(now) : settle(now);
     }
+    if (report.round == round_) note_reason(node);
     // What is wrong with the node itself concerns every round: the report may have crossed a grant.
     if (about_workers && report.round != round_) return;
     if (spoils_the_node(cause.kind)) {
@@ -148,7 +149,10 @@ void Coordinator::on(int node, const Leave& leave, TimePoint now) {
     if (member == nullptr) return dismiss(node, leave.cause);
     const Cause cause = stamped(*member, leave.cause);
     if (state_ == State::over) return;
-    if (member->seated) return leaves_the_round(node, cause, now);
+    if (member->seated) {
+        note_reason(node);
+        return leaves_the_round(node, cause, now);
+    }
     news_.add(node, member->offer.node_name + " left" + how(cause), false, now);
     dismiss(node, cause);
     if (state_ == State::forming) form(now);

@@ -274,7 +274,7 @@ void Coordinator::grant_round(TimePoint now) {
 }
 
 // The nodes that take part next: who held a rank, whose wish is free, who came first.
-std::vector<int> Coordinator::chosen_of_waiting(int room) const {
+std::vector<int> Coordinator::chosen_of_waiting(int room, bool resumed_only) const {
     if (room <= 0) return {};
     std::set<int> taken;
     for (const auto& [node, member] : members_) {
@@ -283,6 +283,7 @@ std::vector<int> Coordinator::chosen_of_waiting(int room) const {
     std::vector<std::tuple<bool, bool, std::uint64_t, int>> queue;
     for (const auto& [node, member] : members_) {
         if (member.seated || member.silent() || !member.stays()) continue;
+        if (resumed_only && !member.resumed) continue;
         const int wish = member.offer.wished_node_rank;
         const bool fits = wish >= 0 && wish < rules_.nodes && !taken.contains(wish);
         queue.emplace_back(member.node_rank < 0, !fits, member.arrival, node);

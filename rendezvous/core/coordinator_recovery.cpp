@@ -39,7 +39,13 @@ void Coordinator::on(const Presented& event, TimePoint now) {
         return;
     }
     const int round = standing.grant.round;
-    if (round == 0 && round_ == 0) return on(event.node, event.offer, now);
+    if (round == 0 && round_ == 0) {
+        on(event.node, event.offer, now);
+        if (members_.contains(event.node)) {
+            members_.update(event.node, [](Member& member) { member.resumed = true; });
+        }
+        return;
+    }
     if (round > round_) adopt_round(standing.grant, now);
     if (round == round_) {
         take_seat_again(event, now);
@@ -87,6 +93,8 @@ void Coordinator::adopt_round(const RoundGranted& grant, TimePoint now) {
 
 void Coordinator::take_seat_again(const Presented& event, TimePoint now) {
     const Standing& standing = event.standing;
+    const bool knows_of_a_stop = standing.stop && standing.stop->round == round_;
+    const bool is_stopped = knows_of_a_stop || state_ == State::stopping;
     members_.remove(absent_node(standing.grant.node_rank));
     members_.add(event.node, event.offer);
     members_.update(event.node, [&](Member& member) {
@@ -94,10 +102,11 @@ void Coordinator::take_seat_again(const Presented& event, TimePoint now) {
         member.node_rank = standing.grant.node_rank;
         member.first_rank = standing.grant.first_rank;
         member.done = standing.done;
-        member.gone = standing.gone;
+        member.resumed = true;
+        member.gone = standing.gone && (is_stopped || standing.done);
+        member.owes_a_reason = standing.gone && !member.gone;
     });
     if (standing.healthy) step_committed_ = true;
-    const bool knows_of_a_stop = standing.stop && standing.stop->round == round_;
     if (state_ == State::stopping) {
         if (!knows_of_a_stop) say(event.node, stop_message());
     } else if (knows_of_a_stop) {
@@ -114,6 +123,9 @@ void Coordinator::adopt_stop(const StopRound& stop, int presenter, TimePoint now
                  stop.why_no_restart};
     first_report_ = now;
     enter(State::stopping);
+    members_.update_all([](Member& member) {
+        if (std::exchange(member.owes_a_reason, false)) member.gone = true;
+    });
     for (const auto& [node, member] : members_) {
         if (member.seated && !member.absent() && node != presenter) say(node, stop);
     }
@@ -125,7 +137,15 @@ void Coordinator::wait_again(const Presented& event) {
     members_.update(event.node, [&](Member& member) {
         const RoundGranted& last = event.standing.grant;
         member.node_rank = last.round > 0 ? last.node_rank : -1;
-        member.parked = true;
+        member.parked = member.resumed = true;
+    });
+}
+
+// A node that ended its round before it was stopped says why, once it may talk. Whoever hears that
+// it is gone must not think that it never will.
+void Coordinator::note_reason(int node) {
+    members_.update(node, [](Member& member) {
+        if (std::exchange(member.owes_a_reason, false)) member.gone = true;
     });
 }
 
@@ -134,7 +154,7 @@ void Coordinator::wait_again(const Presented& event) {
 void Coordinator::hand_out_missed_grants() {
     const int absent = absent_count();
     if (state_ != State::running || absent == 0 || members_.tally().ready < absent) return;
-    const std::vector<int> chosen = chosen_of_waiting(absent);
+    const std::vector<int> chosen = chosen_of_waiting(absent, true);
     MemberTable complete = members_;
     for (int node : absent_nodes()) complete.remove(node);
     for (int node : chosen) complete.update(node, [](Member& member) { member.seated = true; });
@@ -157,10 +177,6 @@ std::vector<int> Coordinator::absent_nodes() const {
         absent.push_back(node);
     }
     return absent;
-}
-
-int Coordinator::absent_count() const {
-    return static_cast<int>(absent_nodes().size());
 }
 
 }  // namespace ddrun::rendezvous

@@ -47,6 +47,7 @@ void MemberTable::count(const Member& member, int by) {
     add(tally_.silent_stayers, seated && member.stays() && member.silent());
     add(tally_.stayers, seated && member.stays());
     add(tally_.ready, !seated && member.stays() && !member.silent());
+    add(tally_.absent, member.absent());
     add(tally_.present, member.stays() && !member.silent());
 }
 

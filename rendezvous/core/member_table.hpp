@@ -27,6 +27,10 @@ struct Member {
     bool unfit = false;   // cannot run workers any more
     bool parked = false;  // was told that it is a spare
 
+    // Of a job that a server which started empty recovers:
+    bool resumed = false;        // it was a member before
+    bool owes_a_reason = false;  // it is gone, and its report of why follows
+
     std::optional<TimePoint> silent_since;
     std::optional<Cause> own_end;  // why it leaves, or is unfit, where the job may go on without it
     bool dismissed = false;        // was told so; only the end of its processes is waited for
@@ -49,6 +53,7 @@ class MemberTable {
         int stayers = 0;           // seated, and can take part in the next round
         int ready = 0;             // wait for a round and can be granted it
         int present = 0;           // all that can take part, but silent ones
+        int absent = 0;
         bool operator==(const Tally&) const = default;
     };
 
