@@ -151,7 +151,10 @@ std::optional<NodeRefused> JobService::refusal(const NodeHello& hello) const {
         return NodeRefused{exit_code::group_lost, true,
                            "the previous run of job '" + settings_.job_id + "' is still closing"};
     }
-    if (is_fresh || !coordinator_ || recovery_ends_) return std::nullopt;
+    // Where no round was granted yet, whoever comes back brings its job with it.
+    if (is_fresh || !coordinator_ || recovery_ends_ || coordinator_->round() == 0) {
+        return std::nullopt;
+    }
     if (hello.job_incarnation != settings_.incarnation) {
         return NodeRefused{exit_code::group_lost, false,
                            "another run of job '" + settings_.job_id + "' is under way here"};
@@ -281,6 +284,7 @@ void JobService::recover(ConnectionId connection, const NodeHello& hello, TimePo
         welcome(node, true);
         for (const auto& [other, offer] : newcomers) {
             tell_coordinator(NodeMessage{other, offer}, now);
+            hang_up(other, now);
         }
         perform(coordinator_->advance_to(now), now);
         return;
@@ -290,6 +294,16 @@ void JobService::recover(ConnectionId connection, const NodeHello& hello, TimePo
     }
     welcome(node, true);
     tell_coordinator(Presented{node, hello.offer, standing}, now);
+}
+
+// It comes back at once, and is welcomed to the job that it is a member of now.
+void JobService::hang_up(int node, TimePoint now) {
+    Node& entry = nodes_[node];
+    if (entry.connection == 0) return;
+    out_.push_back(ClosePeer{entry.connection});
+    by_connection_.erase(entry.connection);
+    entry.connection = 0;
+    if (membership_.closed(node, now)) tell_coordinator(NodeSuspect{node, true}, now);
 }
 
 void JobService::welcome(int node, bool present_keys) {
@@ -414,7 +428,7 @@ void JobService::forget(int node) {
 // --- recovery -----------------------------------------------------------------------------------
 
 bool JobService::all_presented() const {
-    if (!coordinator_ || !coordinator_->absent_nodes().empty()) return false;
+    if (!coordinator_ || coordinator_->absent_count() > 0) return false;
     return std::none_of(nodes_.begin(), nodes_.end(),
                         [](const auto& entry) { return entry.second.presenting; });
 }

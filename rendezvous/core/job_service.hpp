@@ -95,6 +95,7 @@ class JobService {
     int take_in(ConnectionId connection, const NodeHello& hello, TimePoint now);
     void resume(int node, ConnectionId connection, const NodeHello& hello, TimePoint now);
     void recover(ConnectionId connection, const NodeHello& hello, TimePoint now);
+    void hang_up(int node, TimePoint now);
     void welcome(int node, bool present_keys);
     void warn_of_another_command(const NodeHello& hello);
 

@@ -142,7 +142,9 @@ void NodeLink::on(const NodeWelcome& welcome, TimePoint now) {
                                                        " of the protocol, this ddrun speaks " +
                                                        std::to_string(newest_node_protocol));
     }
-    if (was_welcomed() && welcome.job_incarnation != job_incarnation_) {
+    // Before its first round a node may find itself in a run that the server met later.
+    const bool is_bound = was_welcomed() && standing_.grant.round > 0;
+    if (is_bound && welcome.job_incarnation != job_incarnation_) {
         return end_with(exit_code::group_lost,
                         "the rendezvous at " + rules_.endpoint + " serves another run of this job");
     }

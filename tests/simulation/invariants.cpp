@@ -196,7 +196,9 @@ void Invariants::check_nothing_left(int node, TimePoint now) const {
 
 void Invariants::check_grace(int node) const {
     const NodeFacts& facts = nodes_[at(node)];
-    if (facts.stops > 1 || facts.shell_failed || facts.keeper_lost || facts.fenced) return;
+    // Who slept may have been frozen by its keeper meanwhile.
+    const bool slept = scenario_.cluster && facts.slept > Duration::zero();
+    if (facts.stops > 1 || facts.shell_failed || facts.keeper_lost || facts.fenced || slept) return;
     for (const auto& [pid, process] : hosts_[at(node)]->processes()) {
         require(!process.grace_had ||
                     *process.grace_had + tolerance >= scenario_.group.shutdown_timeout,
@@ -345,7 +347,7 @@ void Invariants::after_every_event(TimePoint now) const {
 void Invariants::server_said(int node, const rendezvous::FromServer& message) {
     NodeFacts& facts = nodes_[at(node)];
     if (const auto* welcome = std::get_if<rendezvous::NodeWelcome>(&message)) {
-        if (std::exchange(facts.welcomed, true)) return;
+        if (std::exchange(facts.welcomed, true) && facts.last_round > 0) return;
         const int next = static_cast<int>(runs_.size());
         facts.run = runs_.emplace(welcome->job_incarnation, next).first->second;
     }

@@ -43,6 +43,26 @@ AgentRules rules_of(int number, const Scenario& scenario) {
     return rules;
 }
 
+std::string words_of(const rendezvous::ToCoordinator& message) {
+    struct {
+        std::string operator()(const rendezvous::Join&) const { return "join"; }
+        std::string operator()(const rendezvous::FailureReport& report) const {
+            return "failure of round " + std::to_string(report.round) + ": " + report.cause.words;
+        }
+        std::string operator()(const rendezvous::RoundGone& gone) const {
+            return "gone, round " + std::to_string(gone.round);
+        }
+        std::string operator()(const rendezvous::NodeDone& done) const {
+            return "done, round " + std::to_string(done.round);
+        }
+        std::string operator()(const rendezvous::StepCommitted& step) const {
+            return "step, round " + std::to_string(step.round);
+        }
+        std::string operator()(const rendezvous::Leave&) const { return "leave"; }
+    } words;
+    return std::visit(words, message);
+}
+
 }  // namespace
 
 Node::Node(int number, Timeline& timeline, Scenario& scenario, const Clock& clock,
@@ -200,6 +220,7 @@ void Node::sleep_for(Duration time, bool by_terminal) {
 
 void Node::act(const Say& action) {
     if (!link_) return ties_.say(action.message);
+    ties_.trace("says " + words_of(action.message));
     if (plants_.done_leaves && std::holds_alternative<rendezvous::NodeDone>(action.message)) {
         return feed(AgentEvent(rendezvous::FromCoordinator(rendezvous::Verdict{})));
     }

@@ -182,11 +182,15 @@ void World::note_grounds(const Trouble& trouble) {
     if (scenario_.troubles.size() > 1 || cluster.names_missing_one_in > 0) {
         invariants_.anyone_may_be_lost();
     }
+    const bool hits_the_host = cluster.embedded && machine_of(trouble.node) == 0;
     switch (trouble.kind) {
         case Kind::stop:
         case Kind::second_stop:
-        case Kind::stop_everybody:
         case Kind::shell_fails:
+            // The server goes with its agent, in the end.
+            if (hits_the_host) invariants_.anyone_may_be_lost();
+            return;
+        case Kind::stop_everybody:
         case Kind::usr1:
         case Kind::reset:
         case Kind::reset_all:
@@ -194,13 +198,13 @@ void World::note_grounds(const Trouble& trouble) {
         case Kind::keeper_dies:
         case Kind::power_off:
         case Kind::agent_killed:
-            if (cluster.embedded && machine_of(trouble.node) == 0) invariants_.anyone_may_be_lost();
+            if (hits_the_host) invariants_.anyone_may_be_lost();
             return invariants_.may_be_lost(trouble.node);
         case Kind::ctrl_z:
         case Kind::agent_stopped:
         case Kind::cut:
             if (trouble.lasts < margin) return;
-            if (cluster.embedded && machine_of(trouble.node) == 0) invariants_.anyone_may_be_lost();
+            if (hits_the_host) invariants_.anyone_may_be_lost();
             return invariants_.may_be_lost(trouble.node);
         case Kind::cut_all:
             if (trouble.lasts >= margin) invariants_.anyone_may_be_lost();

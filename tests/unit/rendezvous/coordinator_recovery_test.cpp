@@ -105,6 +105,19 @@ TEST_CASE("flags are adopted: who is done, and who has nothing left") {
     CHECK(job.heard<Verdict>(1).exit_code == 0);
 }
 
+TEST_CASE("a node whose round failed while there was no server says why, and is waited for") {
+    Before before(group_of(2, 2));
+    Presented done = before.presents(0), failed = before.presents(1);
+    done.standing.done = true;
+    failed.standing.gone = true;
+    JobStory job(before.rules_, {done, failed});
+    job.passes(100ms);
+    CHECK(job.coordinator().state_name() == "running");
+    job.fails(1, exited(4, 2));
+    job.passes(200ms);
+    CHECK(job.heard<StopRound>(0).cause.failure.status.value == 4);
+}
+
 TEST_CASE("a stop under way goes on; who did not hear of it is told") {
     Before before(group_of(2, 1));
     before.fails(0, exited(3));

@@ -167,6 +167,16 @@ TEST_CASE("RDZV-10: a server of another run of the job is no server of this node
                 "verdict 75: the rendezvous at 10.9.0.1:29400 serves another run of this job"});
 }
 
+TEST_CASE("before its first round a node may be welcomed to the run that its server met later") {
+    LinkStory story;
+    story.passes(0s).opened().welcomed().happens(ConnectionLost{"closed"}).passes(100ms).opened();
+    (void)story.lines();
+    story.happens(FromServer(NodeWelcome{1, "job2", 0, false}));
+    CHECK(story.lines("verdict").empty());
+    story.happens(ConnectionLost{"closed"}).passes(1s).opened();
+    CHECK(story.lines("hello") == Lines{"hello again to job2, heard 0"});
+}
+
 TEST_CASE("a node without processes is never fenced") {
     LinkStory story;
     story.in_round_one();
