@@ -202,6 +202,7 @@ asio::awaitable<void> Client::open(ConnectionPtr connection) {
     const auto go_on = [&] {
         if (connection->dropped) throw system_error(asio::error::operation_aborted);
     };
+    go_on();  // this may begin a while after it was spawned
     const Endpoints endpoints =
         co_await resolve(settings_.host, settings_.port, detail::now() + settings_.look_up_timeout);
     go_on();
