@@ -31,7 +31,6 @@ struct Node {
     int restarts_used = 0;
 
     [[nodiscard]] bool has_processes() const { return grant && !gone && !done; }
-    [[nodiscard]] bool may_have_own_verdict() const { return leaving || unfit || !grant; }
 };
 
 JobRules random_rules(Dice& dice) {
@@ -89,7 +88,7 @@ class Crowd {
         INFO(job_.describe());
         REQUIRE(all_told());
         for (const Node& node : nodes_) {
-            REQUIRE((job_.is_over() || node.may_have_own_verdict()));
+            REQUIRE((job_.is_over() || may_have_own_verdict(node)));
         }
     }
 
@@ -296,7 +295,7 @@ class Crowd {
         node.verdict = verdict;
         REQUIRE(verdict.restarts_used <= rules_.max_restarts);
         REQUIRE((verdict.exit_code != 0) == verdict.has_cause);
-        if (node.may_have_own_verdict()) return;
+        if (may_have_own_verdict(node)) return;
         if (!job_verdict_) job_verdict_ = verdict;
         REQUIRE(*job_verdict_ == verdict);
     }
@@ -327,8 +326,12 @@ class Crowd {
                                         [id](const Node& node) { return node.id == id; });
         return found == nodes_.end() ? nullptr : &*found;
     }
+    // It leaves, cannot run workers, or was refused a place.
+    [[nodiscard]] bool may_have_own_verdict(const Node& node) const {
+        return node.leaving || node.unfit || !node.grant || node.grant->round != round_;
+    }
     [[nodiscard]] bool is_job_verdict(const Node& node) const {
-        return job_.is_over() && (!node.may_have_own_verdict() || node.verdict == job_verdict_);
+        return job_.is_over() && (!may_have_own_verdict(node) || node.verdict == job_verdict_);
     }
     [[nodiscard]] bool all_told() const {
         return std::all_of(nodes_.begin(), nodes_.end(),
