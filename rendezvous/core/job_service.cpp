@@ -436,8 +436,11 @@ bool JobService::all_presented() const {
 void JobService::close_recovery(TimePoint now) {
     if (!std::exchange(recovery_ends_, std::nullopt)) return;
     for (auto& [node, entry] : nodes_) entry.presenting = false;
+    // Nobody else may know what their workers wrote. The round ends with them.
+    const std::vector<int> absent_nodes = coordinator_->absent_nodes();
+    if (!absent_nodes.empty()) perform(store_.lose("a node was lost with a part of the store"));
     perform(store_.end_recovery(now));
-    for (const int absent : coordinator_->absent_nodes()) {
+    for (const int absent : absent_nodes) {
         tell_coordinator(
             NodeLost{absent, "it did not come back to the rendezvous that was rebuilt", false, now},
             now);

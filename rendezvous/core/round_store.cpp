@@ -46,6 +46,7 @@ void RoundStore::begin(int round, int world_size) {
     writes_.clear();
     open_.clear();
     recovering_ = false;
+    lost_.reset();
     presented_.clear();
     passed_.clear();
     waiting_.clear();
@@ -150,6 +151,7 @@ RoundStore::Actions RoundStore::ask(int node, const StoreAsked& asked, TimePoint
     }
     const auto id = request_id(asked.request);
     if (!id) return {};
+    if (lost_) return {refuse(node, asked, StoreError::aborted, *lost_)};
     if (recovering_) {
         if (waiting_.size() >= most_waiting) {
             return {refuse(node, asked, StoreError::full, "the server is being rebuilt")};
@@ -221,6 +223,12 @@ RoundStore::Actions RoundStore::abort(const std::string& words) {
     recovering_ = false;
     Actions more = translate(store_->abort(words));
     std::move(more.begin(), more.end(), std::back_inserter(answers));
+    return answers;
+}
+
+RoundStore::Actions RoundStore::lose(const std::string& words) {
+    Actions answers = abort(words);
+    lost_ = words;
     return answers;
 }
 

@@ -35,6 +35,8 @@ class RoundStore {
     [[nodiscard]] Actions ask(int node, const StoreAsked& asked, TimePoint now);
     void forget(int round, int rank);
     [[nodiscard]] Actions abort(const std::string& words);
+    // A part of it is not known any more: every request, open or later, is answered so.
+    [[nodiscard]] Actions lose(const std::string& words);
 
     [[nodiscard]] Actions advance_to(TimePoint now);
     [[nodiscard]] std::optional<TimePoint> next_deadline() const;
@@ -77,6 +79,7 @@ class RoundStore {
     std::unordered_map<std::string, std::uint64_t> writes_;
     std::map<std::pair<int, std::uint64_t>, Open> open_;
     bool recovering_ = false;
+    std::optional<std::string> lost_;
     std::map<std::string, Presented> presented_;
     std::map<GatheringName, Passed> passed_;
     std::vector<Waiting> waiting_;  // during recovery

@@ -424,7 +424,9 @@ void Host::answer(int round, int rank, const rendezvous::ToWorker& reply) {
                     continue;
                 const auto outcome = ties_.answered(process, store_step_of(process), reply);
                 if (outcome == StoreTruth::Outcome::gives_up) return end(pid, exited(1));
-                if (outcome == StoreTruth::Outcome::round_is_over) return;
+                if (outcome == StoreTruth::Outcome::round_is_over) {
+                    return end_in(pid, 1s, exited(1));
+                }
                 ++process.store_steps;
                 return timeline_.in(
                     scenario_.short_while(scenario_.store_pause_us()),

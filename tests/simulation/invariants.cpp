@@ -50,6 +50,10 @@ void Invariants::round_begins(int node, const rendezvous::RoundGranted& grant, T
 
     const RoundKey key{facts.run, grant.round};
     Round& round = rounds_[key];
+    // Whoever recovers a job may not know how far it was, once nobody is left who does.
+    const bool is_forgotten = round.grant.digest != grant.digest && anyone_may_be_lost_ &&
+                              !round.placed.empty() && round.running == 0;
+    if (is_forgotten) round = {};
     if (round.placed.empty()) round.grant = grant;
     check_told_the_same(round, grant, words);
     const Placed place{node, grant.first_rank, scenario_.slots[at(node)]};
@@ -228,9 +232,9 @@ const Invariants::Round* Invariants::last_round(int run) const {
 const Process* Invariants::worker_of_last_round(int run, int rank) const {
     const Round* last = last_round(run);
     if (last == nullptr) return nullptr;
-    for (std::size_t node = 0; node < hosts_.size(); ++node) {
-        if (nodes_[node].run != run) continue;
-        if (const Process* found = hosts_[node]->worker(last->grant.round, rank)) return found;
+    for (const auto& [node_rank, place] : last->placed) {
+        const Host& host = *hosts_[at(place.node)];
+        if (const Process* found = host.worker(last->grant.round, rank)) return found;
     }
     return nullptr;
 }
