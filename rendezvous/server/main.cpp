@@ -23,7 +23,7 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <map>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -114,17 +114,18 @@ class Program {
   public:
     Program(const Arguments& arguments, const FoundSecret& secret) : arguments_(arguments) {
         if (arguments.state_file) state_.emplace(*arguments.state_file, say);
-        const auto jobs = state_ ? state_->read() : std::vector<RememberedJob>{};
-        server_.emplace(io_, settings_of(secret, jobs));
+        if (state_) earlier_ = state_->read();
+        server_.emplace(io_, settings_of(secret, earlier_));
         const auto at =
             listen_at(arguments.listen, [&] { return server_->listen(arguments.listen); });
         if (arguments.status_listen) serve_status(*arguments.status_listen);
         if (arguments.quiet) return;
         say(greeting(at, secret));
         if (page_) say("status page: http://" + text_of(page_->endpoint()) + "/status");
-        if (!jobs.empty()) {
-            say("waiting for the nodes of " + std::to_string(jobs.size()) +
-                " jobs that were running before (" + *arguments.state_file + ")");
+        if (!earlier_.empty()) {
+            say("waiting for the nodes of " + std::to_string(earlier_.size()) +
+                (earlier_.size() == 1 ? " job that was" : " jobs that were") + " running before (" +
+                *arguments.state_file + ")");
         }
     }
 
@@ -151,8 +152,18 @@ class Program {
         listen_at(endpoint,
                   [&] { page_.emplace(io_, endpoint, [this] { return server_->status(); }); });
     }
+    [[nodiscard]] static bool knows(const std::vector<JobStatus>& jobs, const std::string& id) {
+        return std::any_of(jobs.begin(), jobs.end(),
+                           [&](const JobStatus& job) { return job.job_id == id; });
+    }
     void remember() {
-        state_->write(state_text(jobs_to_remember(server_->status().jobs)));
+        const auto jobs = server_->status().jobs;
+        auto kept = jobs_to_remember(jobs);
+        if (detail::now() < earlier_until_) {
+            std::copy_if(earlier_.begin(), earlier_.end(), std::back_inserter(kept),
+                         [&](const RememberedJob& job) { return !knows(jobs, job.job_id); });
+        }
+        state_->write(state_text(kept));
         timer_.expires_after(state_every);
         timer_.async_wait([this](const boost::system::error_code& error) {
             if (!error) remember();
@@ -164,6 +175,8 @@ class Program {
     asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGQUIT};
     asio::steady_timer timer_{io_};
     std::optional<StateFile> state_;
+    std::vector<RememberedJob> earlier_;  // of the server before this one
+    TimePoint earlier_until_ = detail::now() + nodes_come_back_within;
     std::optional<Server> server_;
     std::optional<StatusServer> page_;
 };

@@ -32,6 +32,7 @@ constexpr std::size_t read_bytes = std::size_t{256} << 10;
 constexpr auto after_exhaustion = std::chrono::milliseconds(100);
 constexpr auto pulse_every = std::chrono::milliseconds(250);
 constexpr auto late = std::chrono::milliseconds(250);
+constexpr std::size_t many_greetings = 16;  // in one pulse
 // Strangers are many: who is slow makes room.
 constexpr Duration crowded_hello_timeout = std::chrono::seconds(2);
 // Unfinished hellos may make us hold this much in all; small ones are always taken.
@@ -67,6 +68,7 @@ Server::Server(asio::io_context& io, ServerSettings settings)
       timer_(io),
       pulse_(io),
       last_look_(detail::now()),
+      last_beat_(last_look_),
       started_(last_look_),
       buffer_(read_bytes) {
     beat();
@@ -237,7 +239,10 @@ bool Server::take_frames(const PeerPtr& peer, std::string_view bytes) {
         auto message = decode_from_node(*frame);
         if (!message) return false;
         if (std::holds_alternative<NodeHello>(*message) == peer->greeted) return false;
-        if (!peer->greeted) greeted(*peer);
+        if (!peer->greeted) {
+            greeted(*peer);
+            ++greetings_;
+        }
         happen(PeerSaid{peer->id, std::move(*message)});
         if (peer->parting) return true;
     }
@@ -374,8 +379,12 @@ void Server::set_timer() {
 
 void Server::beat() {
     const TimePoint now = look_at_clock();
-    // Nodes that come back may be among those who wait outside.
-    if (strangers_ >= settings_.most_strangers) happen(ServerWasSlow{pulse_every});
+    const Duration since_last = now - std::exchange(last_beat_, now);
+    // They come in crowds: who is still missing may wait in a queue, here or on its way.
+    const bool crowded = strangers_ >= settings_.most_strangers;
+    if (std::exchange(greetings_, 0) >= many_greetings || crowded) {
+        happen(ServerWasSlow{since_last});
+    }
     close_overdue(now);
     for (const std::string& line : guests_.lines_due(now)) settings_.say(line);
     pulse_.expires_after(pulse_every);

@@ -123,6 +123,7 @@ class Server {
 
     std::size_t strangers_ = 0;
     std::size_t unheard_bytes_ = 0;
+    std::size_t greetings_ = 0;      // since the last beat
     boost::asio::steady_timer room_;  // cancelled when a stranger left
     bool exhausted_ = false;
 
@@ -130,6 +131,7 @@ class Server {
     std::optional<TimePoint> timer_set_for_;
     boost::asio::steady_timer pulse_;
     TimePoint last_look_{};
+    TimePoint last_beat_{};
     TimePoint started_{};
     bool turn_ends_ = false;
     std::vector<char> buffer_;  // all connections read into this one
