@@ -1,8 +1,8 @@
 #include "rendezvous/transport/munge.hpp"
 
-#include "rendezvous/platform/random.hpp"
+#include "rendezvous/transport/openssl.hpp"
 
-#include <openssl/rand.h>
+#include "rendezvous/platform/random.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -44,7 +44,7 @@ PreSharedKey secret_of(std::string_view payload) {
 PreSharedKey random_key() {
     PreSharedKey secret;
     secret.identity = detail::random_hex_128();
-    if (::RAND_bytes(secret.key.data(), static_cast<int>(secret.key.size())) != 1) {
+    if (RAND_bytes(secret.key.data(), static_cast<int>(secret.key.size())) != 1) {
         throw std::runtime_error("OpenSSL has no random numbers");
     }
     return secret;

@@ -1,12 +1,11 @@
 #include "rendezvous/transport/secret.hpp"
 
+#include "rendezvous/transport/openssl.hpp"
+
 #include "rendezvous/platform/random.hpp"
 #include "rendezvous/platform/unique_fd.hpp"
 
 #include <fcntl.h>
-#include <openssl/core_names.h>
-#include <openssl/kdf.h>
-#include <openssl/params.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,19 +113,21 @@ FoundSecret find_secret(const SecretSources& sources) {
 }
 
 Key key_of(const std::string& secret) {
-    using Kdf = std::unique_ptr<EVP_KDF, decltype(&::EVP_KDF_free)>;
-    using Context = std::unique_ptr<EVP_KDF_CTX, decltype(&::EVP_KDF_CTX_free)>;
-    const Kdf kdf(::EVP_KDF_fetch(nullptr, "HKDF", nullptr), ::EVP_KDF_free);
-    const Context context(::EVP_KDF_CTX_new(kdf.get()), ::EVP_KDF_CTX_free);
+    struct Free {
+        void operator()(EVP_KDF* kdf) const { EVP_KDF_free(kdf); }
+        void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
+    };
+    const std::unique_ptr<EVP_KDF, Free> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
+    const std::unique_ptr<EVP_KDF_CTX, Free> context(EVP_KDF_CTX_new(kdf.get()));
     std::string digest = "SHA256", salt = "ddrun rendezvous", info = "tls psk 1", input = secret;
     const OSSL_PARAM parameters[] = {
-        ::OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), 0),
-        ::OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, input.data(), input.size()),
-        ::OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, salt.data(), salt.size()),
-        ::OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.data(), info.size()),
-        ::OSSL_PARAM_construct_end()};
+        OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), 0),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, input.data(), input.size()),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, salt.data(), salt.size()),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.data(), info.size()),
+        OSSL_PARAM_construct_end()};
     Key key{};
-    if (!context || ::EVP_KDF_derive(context.get(), key.data(), key.size(), parameters) != 1) {
+    if (!context || EVP_KDF_derive(context.get(), key.data(), key.size(), parameters) != 1) {
         throw std::runtime_error("OpenSSL has no HKDF-SHA256");
     }
     return key;

@@ -1,8 +1,6 @@
 #include "rendezvous/transport/tls_engine.hpp"
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
+#include "rendezvous/transport/openssl.hpp"
 
 #include <algorithm>
 #include <climits>
