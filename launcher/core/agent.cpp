@@ -169,7 +169,8 @@ void Agent::on(const FenceChanged& event, TimePoint now) {
     switch (event.step) {
         case FenceChanged::Step::freeze:
             fenced_ = true;
-            return tell_group(Suspend{}, now);
+            // Whoever was told to stop does not wait for a server, and the frozen cannot answer.
+            return tell_group(stop_ ? GroupEvent(KillGroup{}) : GroupEvent(Suspend{}), now);
         case FenceChanged::Step::thaw:
             return lift_fence(now);
         case FenceChanged::Step::kill:

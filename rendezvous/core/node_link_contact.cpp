@@ -10,6 +10,8 @@ namespace {
 
 constexpr Duration first_progress = std::chrono::seconds(5);
 constexpr int silences_in_a_lease = 3;
+// A server that saw this connection end waits 5 s for the next one; nobody may have told us.
+constexpr Duration longest_silence = std::chrono::seconds(4);
 constexpr int least_heartbeats_in_silence = 2;
 
 std::string seconds_text(Duration time) {
@@ -191,8 +193,8 @@ void NodeLink::heartbeat(TimePoint now) {
 
 // Well within the lease, so that another connection is tried before the workers freeze.
 Duration NodeLink::silence_limit() const {
-    return std::max(rules_.terms.lease / silences_in_a_lease,
-                    rules_.terms.heartbeat * least_heartbeats_in_silence);
+    const Duration silence = std::min(rules_.terms.lease / silences_in_a_lease, longest_silence);
+    return std::max(silence, rules_.terms.heartbeat * least_heartbeats_in_silence);
 }
 
 // --- the fence ----------------------------------------------------------------------------------

@@ -386,13 +386,16 @@ bool Invariants::may_end_alone(const NodeFacts& facts) const {
 }
 
 void Invariants::at_the_end() const {
+    const bool may_be_forgotten =
+        server_forgets_ && std::any_of(nodes_.begin(), nodes_.end(),
+                                       [](const auto& facts) { return facts.may_be_lost; });
     std::map<int, const launcher::Finish*> verdicts;  // by run
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         const NodeFacts& facts = nodes_[node];
         const std::string words = node_words(static_cast<int>(node));
         if (facts.died || !facts.started) continue;
         require(facts.finish.has_value(), words + "never ended");
-        if (may_end_alone(facts)) continue;
+        if (may_end_alone(facts) || may_be_forgotten) continue;
         const auto* first = verdicts.emplace(facts.run, &*facts.finish).first->second;
         require(first->exit_code == facts.finish->exit_code,
                 words + "ends with " + std::to_string(facts.finish->exit_code) + ", another with " +

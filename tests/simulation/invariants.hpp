@@ -41,7 +41,7 @@ namespace ddrun::simulation {
 // - A job stands only while a worker stands still. Else it ends before the user gives up; when the
 //   user does, it ends all the same.
 // - Whoever is killed after a stop signal has had the whole grace, the time asleep not counted,
-//   unless ddrun was told to stop twice or the round was granted anew elsewhere.
+//   unless ddrun was told to stop twice or lost contact meanwhile.
 // - A restart of the server alone restarts no worker.
 // - The store of a round: see StoreTruth.
 class Invariants {
@@ -69,13 +69,15 @@ class Invariants {
     // --- several nodes ---
     void started(int node) { nodes_[at(node)].started = true; }
     void server_said(int node, const rendezvous::FromServer& message);
-    // Its link asked for SIGKILL.
     // The agent was killed or its machine is off.
+    // It lost contact for so long that no worker may run.
     void fenced(int node) { nodes_[at(node)].fenced = true; }
     void died(int node) { nodes_[at(node)].died = true; }
     // It may be called lost from now on; or every node may.
     void may_be_lost(int node) { nodes_[at(node)].may_be_lost = true; }
     void anyone_may_be_lost() { anyone_may_be_lost_ = true; }
+    // It ends, and another one without its memory may follow.
+    void server_forgets() { server_forgets_ = true; }
     // The server forgot everything, and nothing else went wrong: no round may be stopped for it.
     void only_the_server_restarts() { only_the_server_restarts_ = true; }
     [[nodiscard]] bool verdict_is_known() const { return verdict_is_known_; }
@@ -148,6 +150,7 @@ class Invariants {
     bool anyone_may_be_lost_ = false;
     bool only_the_server_restarts_ = false;
     bool may_restart_ = false;  // a worker failed
+    bool server_forgets_ = false;
     bool verdict_is_known_ = false;
     bool user_gave_up_ = false;
 };

@@ -336,6 +336,7 @@ LinkShell::Ties Node::link_ties() {
 void Node::hear_fence(const rendezvous::Fence& fence) {
     switch (fence.step) {
         case rendezvous::FenceStep::freeze:
+            invariants_->fenced(number_);
             return feed(AgentEvent(FenceChanged{FenceChanged::Step::freeze, fence.words}));
         case rendezvous::FenceStep::thaw:
             return feed(AgentEvent(FenceChanged{FenceChanged::Step::thaw, fence.words}));

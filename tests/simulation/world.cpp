@@ -198,6 +198,7 @@ void World::note_grounds(const Trouble& trouble) {
         case Kind::keeper_dies:
         case Kind::power_off:
         case Kind::agent_killed:
+            if (hits_the_host) invariants_.server_forgets();
             if (hits_the_host) invariants_.anyone_may_be_lost();
             return invariants_.may_be_lost(trouble.node);
         case Kind::ctrl_z:
@@ -210,6 +211,7 @@ void World::note_grounds(const Trouble& trouble) {
             if (trouble.lasts >= margin) invariants_.anyone_may_be_lost();
             return;
         case Kind::server_crash: {
+            invariants_.server_forgets();
             // Back before the grace ends, it is found by all within the recovery window.
             const bool is_found = cluster.terms.lease >= 15s && !cluster.embedded &&
                                   trouble.lasts < cluster.grace - 15s;

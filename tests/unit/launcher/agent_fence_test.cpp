@@ -68,13 +68,23 @@ TEST_CASE("a stop of this very round thaws, so that workers have their grace") {
     CHECK(asked<KillTrees>(stopped).empty());
 }
 
-TEST_CASE("frozen workers are killed where ddrun is told to stop: they cannot answer and must not") {
+TEST_CASE(
+    "frozen workers are killed where ddrun is told to stop: they cannot answer and must not") {
     AgentStory story(1);
     story.running();
     (void)story.feed(FenceChanged{Step::freeze, ""});
     const auto stopped = story.signal(15);
     CHECK(asked<KillTrees>(stopped).size() == 1);
     CHECK(asked<SuspendWorkers>(stopped).empty());
+}
+
+TEST_CASE("whoever was told to stop does not wait frozen for a server") {
+    AgentStory story(1);
+    story.running();
+    (void)story.signal(15);
+    const auto fenced = story.feed(FenceChanged{Step::freeze, ""});
+    CHECK(asked<KillTrees>(fenced).size() == 1);
+    CHECK(asked<SuspendWorkers>(fenced).empty());
 }
 
 TEST_CASE("fg does not thaw what is fenced, and a thaw does not wake what sleeps by Ctrl-Z") {
