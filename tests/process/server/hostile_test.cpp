@@ -59,7 +59,7 @@ std::vector<std::string> garbage(std::mt19937& random) {
 }  // namespace
 
 TEST_CASE("PORT-5: a thousand connections with garbage change nothing and cost nothing") {
-    TestServer server;
+    TestServer server([](auto& settings) { settings.hello_timeout = 1s; });
     RawClient member(server.port);
     member.greet(hello_of(0));
     REQUIRE(server.await([&] { return member.heard<NodeWelcome>() != nullptr; }));

@@ -52,7 +52,10 @@ TEST_CASE("the status page tells of the jobs there are") {
 TEST_CASE("a few visitors at a time; who is slow does not stand in the way for long") {
     Page page;
     std::vector<std::unique_ptr<RawClient>> slow;
-    for (int i = 0; i < 60; ++i) slow.push_back(std::make_unique<RawClient>(page.port, "GET /"));
+    for (int i = 0; i < 60; ++i) {
+        slow.push_back(std::make_unique<RawClient>(page.port, "GET /"));
+        page.server.pass(1ms);
+    }
     CHECK(page.server.await([&] {  // those beyond 32 are closed at once, the others after 5 s
         int open = 0;
         for (const auto& visitor : slow) open += visitor->closed() ? 0 : 1;
