@@ -14,6 +14,8 @@ template <typename... Cases>
 struct Overloaded : Cases... {
     using Cases::operator()...;
 };
+template <typename... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
 
 std::uint64_t id_of(const ToWorker& reply) {
     return std::visit(
