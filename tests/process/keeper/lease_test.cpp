@@ -31,8 +31,11 @@ char state_of(pid_t pid) {
     const auto close = stat.rfind(')');
     return close == std::string::npos ? '?' : stat[close + 2];
 }
+// A shell whose child was stopped between vfork and exec waits for it in D, and does not run
+// either.
 bool is_frozen(pid_t pid) {
-    return state_of(pid) == 'T';
+    const char state = state_of(pid);
+    return state == 'T' || state == 'D';
 }
 
 // A listener on loopback with a port of its own.
