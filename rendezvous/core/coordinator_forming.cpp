@@ -134,7 +134,8 @@ void Coordinator::make_room_for(int node) {
     const Member& member = *members_.find(node);
     const int wish = member.offer.wished_node_rank;
     if (const Member* rival = wish >= 0 ? members_.holder_of(wish, node) : nullptr) {
-        const bool stays = member.seated || !rival->seated;
+        if (member.seated && rival->seated) return;  // they go on as they are
+        const bool stays = !rival->seated;
         const Member& loser = stays ? *rival : member;
         const Member& winner = stays ? member : *rival;
         return refuse(loser.node, "node rank " + number(wish) + " is already held by " +
@@ -343,7 +344,9 @@ std::uint64_t Coordinator::digest_of(const std::vector<Placement>& placements) c
     };
     mix(number(grant_.round));
     for (const Placement& place : placements) {
-        mix(members_.find(place.node)->offer.node_name);
+        const Join& offer = members_.find(place.node)->offer;
+        mix(offer.node_name);
+        mix(number(offer.port));  // held by this agent: another one of this name has another
         mix(number(place.first_rank));
         mix(number(place.slots));
     }

@@ -101,6 +101,7 @@ class Crowd {
         Node node;
         node.id = next_id_++;
         node.offer = join_of("n" + std::to_string(node.id % 7), dice_.number(1, 3));
+        node.offer.port += node.id;
         node.offer.wished_node_rank = dice_.one_in(4) ? dice_.number(0, 5) : -1;
         node.offer.hosts_endpoint = dice_.one_in(8);
         nodes_.push_back(node);

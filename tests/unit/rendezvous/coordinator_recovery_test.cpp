@@ -224,3 +224,13 @@ TEST_CASE("a spare that comes back first starts nothing of its own") {
         CHECK(job.heard<RoundGranted>(1).round == 1);
     }
 }
+
+TEST_CASE("a node that was started again is not taken for the one before it") {
+    Before before(group_of(2, 1));
+    Presented again{109, join_of("n1"), {}};
+    again.offer.port = 40001;
+    again.standing.grant.round = 0;
+    JobStory job(before.rules_, {before.presents(0), again});
+    CHECK(job.silent());
+    CHECK(job.coordinator().absent_nodes() == std::vector<int>{absent_node(1)});
+}
