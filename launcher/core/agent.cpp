@@ -76,7 +76,7 @@ void Agent::on(const RoundGranted& grant, TimePoint now) {
     grant_ = grant;
     round_gone_said_ = false;
     if (stop_ || own_end_) return;  // it crossed our goodbye; StopRound follows
-    reported_ = succeeded_ = healthy_said_ = false;
+    reported_ = succeeded_ = healthy_said_ = round_stopped_ = false;
     round_began_ = now;
     rules_.group.first_rank = grant.first_rank;
     group_.emplace(rules_.group);
@@ -89,6 +89,7 @@ void Agent::on(const RoundGranted& grant, TimePoint now) {
 void Agent::on(const StopRound& stop, TimePoint now) {
     if (stop.round != grant_.round) return;
     restarts_used_ = stop.restarts_used;
+    round_stopped_ = true;
     note_attempt(stop, now);
     switch (phase_) {
         case Phase::in_round:
@@ -254,7 +255,7 @@ void Agent::group_gone(TimePoint now) {
     if (verdict_) return finish(Verdict(*verdict_));
     if (succeeded_ && !reported_ && !stop_) {
         out_.push_back(Say{rendezvous::NodeDone{grant_.round}});
-        return;
+        if (!round_stopped_) return;  // it stays; where the round is being stopped, it says so too
     }
     round_gone();
     if (stop_ && !was_unfit) expect_verdict(stop_->cause, now);

@@ -161,10 +161,11 @@ class Agent {
     std::optional<WorkerGroup> group_;
     rendezvous::RoundGranted grant_{};
     TimePoint round_began_{};
-    bool round_open_ = false;    // BeginRound was said, EndRound not yet
-    bool reported_ = false;      // a failure of this round
-    bool succeeded_ = false;     // this node's workers, in this round
-    bool healthy_said_ = false;  // StepCommitted of this round
+    bool round_open_ = false;     // BeginRound was said, EndRound not yet
+    bool reported_ = false;       // a failure of this round
+    bool succeeded_ = false;      // this node's workers, in this round
+    bool healthy_said_ = false;   // StepCommitted of this round
+    bool round_stopped_ = false;  // StopRound came
     bool round_gone_said_ = false;
     bool fenced_ = false;
     bool asleep_ = false;  // by Ctrl-Z

@@ -188,6 +188,7 @@ void NodeLink::on(const HeartbeatSeen& seen, TimePoint now) {
         unseen_.pop_front();
     }
     tries_ = 0;
+    release_held(now);
     confirm_round(seen.round, now);
 }
 
@@ -198,7 +199,25 @@ void NodeLink::on(FromServerPayload& payload, TimePoint now) {
     std::visit([&](auto& one) { pass_on(one, now); }, payload.payload);
 }
 
+// A grant that was read late, by an agent that had been stopped, may be one of a job that went on
+// without this node: it waits, and what follows it, until the server is known to count on us.
 void NodeLink::pass_on(FromCoordinator& message, TimePoint now) {
+    const bool is_late = std::holds_alternative<RoundGranted>(message) && now >= lease_end_;
+    if (std::holds_alternative<Verdict>(message)) {
+        held_.clear();
+    } else if (is_late || !held_.empty()) {
+        held_.push_back(std::move(message));
+        return;
+    }
+    deliver(message, now);
+}
+
+void NodeLink::release_held(TimePoint now) {
+    if (now >= lease_end_) return;
+    for (FromCoordinator& message : std::exchange(held_, {})) deliver(message, now);
+}
+
+void NodeLink::deliver(FromCoordinator& message, TimePoint now) {
     std::visit([&](const auto& one) { note(one); }, message);
     const bool is_verdict = std::holds_alternative<Verdict>(message);
     out_.push_back(Deliver{std::move(message)});
@@ -329,6 +348,7 @@ void NodeLink::present(TimePoint now) {
         [&](std::uint64_t, const Posted& posted) { all.emplace(posted.ticket, posted.payload); });
     outbox_ = {};
     inbox_ = {};
+    held_.clear();
     for (const auto& [ticket, payload] : all) (void)outbox_.put(Posted{ticket, payload});
     for (PresentKeys& part : memory_.present()) out_.push_back(SendToServer{std::move(part)});
     if (memory_.unknown() > 0) {

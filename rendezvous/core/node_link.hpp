@@ -159,6 +159,8 @@ class NodeLink {
     // From the job, on its way to the agent and the workers.
     void pass_on(FromCoordinator& message, TimePoint now);
     void pass_on(StoreAnswered& answer, TimePoint now);
+    void release_held(TimePoint now);
+    void deliver(FromCoordinator& message, TimePoint now);
     void note(const RoundGranted& grant);
     void note(const StopRound& stop);
     void note(const Verdict& verdict);
@@ -236,6 +238,8 @@ class NodeLink {
     std::string job_incarnation_;
     Outbox<Posted> outbox_;
     Inbox inbox_;
+    std::deque<FromCoordinator>
+        held_;  // a grant that came after the end of the lease, and the rest
     Ticket last_ticket_ = 0;
     std::map<Ticket, Kept> unsettled_;  // failures and leaves that no stop or verdict has answered
     bool leaving_ = false;

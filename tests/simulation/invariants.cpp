@@ -15,6 +15,7 @@ constexpr Duration kill_patience = 10s;
 // The keeper's silence is noticed 5 s later; messages take a while.
 constexpr Duration slack = 8s;
 constexpr Duration tolerance = 50ms;  // clocks, and small delays
+constexpr int forgotten_run = -1;     // and below
 constexpr int wakes_that_are_too_many = 50;
 
 std::string node_words(int node) {
@@ -47,13 +48,13 @@ void Invariants::round_begins(int node, const rendezvous::RoundGranted& grant, T
             words + " begins because the server restarted");
     facts.last_round = grant.round;
     facts.open_round = grant.round;
+    if (grant.round > 1) saw("a later round");
+    if (grant.round > 1 && facts.last_node_rank < 0) saw("a newcomer in a later round");
+    facts.last_node_rank = grant.node_rank;
 
+    facts.run = run_of(facts.run, grant, words);
     const RoundKey key{facts.run, grant.round};
     Round& round = rounds_[key];
-    // Whoever recovers a job may not know how far it was, once nobody is left who does.
-    const bool is_forgotten = round.grant.digest != grant.digest && anyone_may_be_lost_ &&
-                              !round.placed.empty() && round.running == 0;
-    if (is_forgotten) round = {};
     if (round.placed.empty()) round.grant = grant;
     check_told_the_same(round, grant, words);
     const Placed place{node, grant.first_rank, scenario_.slots[at(node)]};
@@ -64,6 +65,24 @@ void Invariants::round_begins(int node, const rendezvous::RoundGranted& grant, T
         require(run != facts.run || running == grant.round,
                 words + " begins beside a process of round " + std::to_string(running));
     }
+}
+
+// Whoever recovers a job may not know how far it was, where all who do are out of reach: then it
+// counts the same rounds again. Nobody of the first count may run any more.
+int Invariants::run_of(int run, const rendezvous::RoundGranted& grant, const std::string& words) {
+    if (!scenario_.cluster) return run;
+    const auto known = run_of_digest_.find(grant.digest);
+    if (known != run_of_digest_.end()) return known->second;
+    const Round* last = last_round(run);
+    if (server_forgets_ && last != nullptr && last->grant.round >= grant.round) {
+        for (const auto& [other, round] : running_) {
+            require(other != run, words + " begins beside a process of round " +
+                                      std::to_string(round) + ", which the server forgot");
+        }
+        run = forgotten_run - static_cast<int>(run_of_digest_.size());
+    }
+    run_of_digest_[grant.digest] = run;
+    return run;
 }
 
 void Invariants::check_told_the_same(const Round& round, const rendezvous::RoundGranted& grant,
@@ -82,8 +101,7 @@ void Invariants::check_places(const Round& round, const std::string& words) cons
         require(node_rank >= 0 && node_rank < grant.node_count, words + ": node rank");
         require(place.first_rank >= end, words + ": ranks overlap");
         end = place.first_rank + place.slots;
-        require(node_rank != 0 || !scenario_.cluster ||
-                    "n" + std::to_string(grant.master_port - 40000) == name_of(place.node),
+        require(node_rank != 0 || !scenario_.cluster || grant.master_port - 40000 == place.node,
                 words + ": rank 0 is not on the master's node");
     }
     require(end <= grant.world_size, words + ": more ranks than the world has");
@@ -182,6 +200,7 @@ void Invariants::finished(int node, const launcher::Finish& finish, TimePoint no
     require((finish.exit_code == 0) == !finish.cause, node_words(node) + "cause and code disagree");
     if (finish.exit_code == 0) {
         check_success(facts.run);
+        saw("success");
     } else {
         check_cause(node, finish);
     }
@@ -351,6 +370,7 @@ void Invariants::after_every_event(TimePoint now) const {
 void Invariants::server_said(int node, const rendezvous::FromServer& message) {
     NodeFacts& facts = nodes_[at(node)];
     if (const auto* welcome = std::get_if<rendezvous::NodeWelcome>(&message)) {
+        if (welcome->present_keys) saw("the server was rebuilt");
         if (std::exchange(facts.welcomed, true) && facts.last_round > 0) return;
         const int next = static_cast<int>(runs_.size());
         facts.run = runs_.emplace(welcome->job_incarnation, next).first->second;
@@ -368,7 +388,10 @@ void Invariants::server_said(int node, const rendezvous::FromServer& message) {
     }
     if (const auto* stop = std::get_if<rendezvous::StopRound>(said)) {
         if (is_about_workers(stop->cause.kind)) may_restart_ = true;
+        if (stop->cause.kind == CauseKind::node_left) saw("a node left and the job went on");
+        if (stop->cause.kind == CauseKind::membership) saw("the group formed anew for a newcomer");
         if (stop->cause.kind == CauseKind::node_lost) {
+            saw("a node was lost");
             check_node_lost(stop->cause, node_words(node) + "is told: ");
         }
     }

@@ -82,6 +82,11 @@ class Invariants {
     void only_the_server_restarts() { only_the_server_restarts_ = true; }
     [[nodiscard]] bool verdict_is_known() const { return verdict_is_known_; }
 
+    // What happened, for a count over many seeds: a simulation in which nothing happens proves
+    // nothing.
+    void saw(const std::string& what) { seen_.insert(what); }
+    [[nodiscard]] const std::set<std::string>& seen() const { return seen_; }
+
     void after_every_event(TimePoint now) const;
     void at_the_end() const;
 
@@ -91,7 +96,7 @@ class Invariants {
         bool started = false;
         bool welcomed = false;
         int last_round = 0;
-        int last_node_rank = 0;
+        int last_node_rank = -1;
         std::optional<int> open_round;
         std::optional<TimePoint> stopped_at;
         std::set<int> stop_signals;
@@ -123,6 +128,8 @@ class Invariants {
 
     static std::size_t at(int node) { return static_cast<std::size_t>(node); }
     [[nodiscard]] std::string name_of(int node) const;
+    [[nodiscard]] int run_of(int run, const rendezvous::RoundGranted& grant,
+                             const std::string& words);
     void check_told_the_same(const Round& round, const rendezvous::RoundGranted& grant,
                              const std::string& words) const;
     void check_places(const Round& round, const std::string& words) const;
@@ -144,12 +151,14 @@ class Invariants {
     std::vector<const Host*> hosts_;
     std::vector<NodeFacts> nodes_;
     std::map<std::string, int> runs_;  // by incarnation
+    std::map<std::uint64_t, int> run_of_digest_;
     std::map<RoundKey, Round> rounds_;
     std::set<RoundKey> running_;
     std::set<int> stopping_;  // nodes
     bool anyone_may_be_lost_ = false;
     bool only_the_server_restarts_ = false;
     bool may_restart_ = false;  // a worker failed
+    std::set<std::string> seen_;
     bool server_forgets_ = false;
     bool verdict_is_known_ = false;
     bool user_gave_up_ = false;

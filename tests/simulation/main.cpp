@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -18,10 +19,13 @@ namespace {
 
 using ddrun::simulation::Plants;
 
-bool run_one(std::uint64_t seed, const Plants& plants, bool trace) {
+using Counts = std::map<std::string, std::uint64_t>;
+
+bool run_one(std::uint64_t seed, const Plants& plants, bool trace, Counts& counts) {
     World world(seed, plants, trace);
     try {
         world.run();
+        for (const std::string& what : world.seen()) ++counts[what];
         return true;
     } catch (const std::exception& broken) {
         std::printf("seed %llu: %s\n%s", static_cast<unsigned long long>(seed), broken.what(),
@@ -31,9 +35,10 @@ bool run_one(std::uint64_t seed, const Plants& plants, bool trace) {
 }
 
 int run_many(std::uint64_t from, std::uint64_t count, const Plants& plants) {
+    Counts counts;
     const auto start = std::chrono::steady_clock::now();
     for (std::uint64_t seed = from; seed < from + count; ++seed) {
-        if (run_one(seed, plants, false)) continue;
+        if (run_one(seed, plants, false, counts)) continue;
         std::printf("replay: simulation --seed %llu\n", static_cast<unsigned long long>(seed));
         return 1;
     }
@@ -41,6 +46,8 @@ int run_many(std::uint64_t from, std::uint64_t count, const Plants& plants) {
     std::printf("%llu seeds from %llu: every invariant held, %.2f ms a seed\n",
                 static_cast<unsigned long long>(count), static_cast<unsigned long long>(from),
                 took.count() / static_cast<double>(count));
+    for (const auto& [what, times] : counts)
+        std::printf("%8llu  %s\n", static_cast<unsigned long long>(times), what.c_str());
     return 0;
 }
 
@@ -77,7 +84,8 @@ int main(int argc, char** argv) {
         if (flag == "--every") every = true;
         if (flag == "--plant") planted = plants.plant(argv[i + 1]);
     }
-    if (one) return run_one(*one, plants, true) ? 0 : 1;
+    Counts counts;
+    if (one) return run_one(*one, plants, true, counts) ? 0 : 1;
     if (count && every) return list_broken(from, *count, plants);
     if (count) return (run_many(from, *count, plants) == 0) != planted ? 0 : 1;
     std::fprintf(stderr, "usage: simulation --seeds N [--from SEED] | --seed SEED\n");

@@ -34,7 +34,7 @@ AgentRules rules_of(int number, const Scenario& scenario) {
     rules.join.node_name = rules.node_name;
     rules.join.slots = rules.group.local_world_size;
     rules.join.address = "10.9.0." + std::to_string(machine + 1);
-    rules.join.port = last_free_port + machine;
+    rules.join.port = last_free_port + number;
     if (scenario.cluster) {
         const Arrival& arrival = scenario.cluster->arrivals[static_cast<std::size_t>(number)];
         rules.join.wished_node_rank = arrival.wished_rank;
@@ -337,11 +337,14 @@ void Node::hear_fence(const rendezvous::Fence& fence) {
     switch (fence.step) {
         case rendezvous::FenceStep::freeze:
             invariants_->fenced(number_);
+            invariants_->saw("workers were frozen");
             return feed(AgentEvent(FenceChanged{FenceChanged::Step::freeze, fence.words}));
         case rendezvous::FenceStep::thaw:
+            invariants_->saw("workers were thawed");
             return feed(AgentEvent(FenceChanged{FenceChanged::Step::thaw, fence.words}));
         case rendezvous::FenceStep::kill:
             invariants_->fenced(number_);
+            invariants_->saw("workers were fenced off");
             return feed(AgentEvent(FenceChanged{FenceChanged::Step::kill, fence.words}));
     }
 }

@@ -81,8 +81,9 @@ struct Cluster {
     bool state_file = false;        // a restarted server knows which job ran
     std::vector<Arrival> arrivals;  // by node; those after the first ones replace or add
     bool uses_store = false;
-    int store_program = 0;     // requests of each worker
-    int store_pause_us = 100;  // between two of them, at most
+    bool server_restarts = false;  // while the store is in use
+    int store_program = 0;         // requests of each worker
+    int store_pause_us = 100;      // between two of them, at most
     int names_missing_one_in = 0;
     int slow_message_us = 2'000;
     bool clocks_differ = false;

@@ -38,10 +38,11 @@ void Scenario::draw_terms(Cluster& drawn, int nodes) {
     terms.join_timeout = ms(dice_.number(20'000, 90'000));
     terms.last_call = ms(dice_.number(100, dice_.one_in(2) ? 2'000 : 20'000));
     drawn.grace = dice_.one_in(2) ? Duration(60s) : terms.lease + 5s;
-    drawn.embedded = dice_.one_in(2);
+    drawn.uses_store = dice_.one_in(2);
+    drawn.server_restarts = drawn.uses_store && dice_.one_in(4);
+    drawn.embedded = !drawn.server_restarts && dice_.one_in(2);
     drawn.server_starts = ms(dice_.one_in(6) ? dice_.number(0, 15'000) : 0);
     drawn.state_file = !drawn.embedded && dice_.one_in(2);
-    drawn.uses_store = dice_.one_in(2);
     drawn.store_program = dice_.number(1, 24);
     drawn.store_pause_us = dice_.one_in(2) ? 1'000 : 3'000'000;
     drawn.names_missing_one_in = dice_.one_in(8) ? dice_.number(2, 20) : 0;
@@ -70,6 +71,10 @@ void Scenario::draw_arrivals(Cluster& drawn, int nodes) {
 }
 
 void Scenario::draw_cluster_troubles(Cluster& drawn) {
+    if (drawn.server_restarts) {
+        troubles.push_back({0, ms(dice_.number(100, 6'000)), Trouble::Kind::server_crash, 0,
+                            ms(dice_.number(100, 3'000))});
+    }
     if (dice_.one_in(8)) return;
     const int count = dice_.one_in(3) ? dice_.number(2, 5) : 1;
     for (int i = 0; i < count; ++i) {

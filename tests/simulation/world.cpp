@@ -20,6 +20,7 @@ World::World(std::uint64_t seed, const Plants& plants, bool trace)
     : scenario_(seed), plants_(plants), trace_(trace), coordinator_(scenario_.rules) {
     build_nodes();
     if (scenario_.cluster) build_cluster();
+    if (scenario_.cluster) invariants_.saw("several nodes");
     plan();
 }
 

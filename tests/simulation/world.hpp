@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class World {
     void run();
 
     [[nodiscard]] std::string describe() const;
+    [[nodiscard]] const std::set<std::string>& seen() const { return invariants_.seen(); }
 
   private:
     void build_nodes();

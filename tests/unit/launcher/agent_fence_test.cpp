@@ -87,6 +87,16 @@ TEST_CASE("whoever was told to stop does not wait frozen for a server") {
     CHECK(asked<SuspendWorkers>(fenced).empty());
 }
 
+TEST_CASE("a node that is done although its round is being stopped says that nothing is left") {
+    AgentStory story(1);
+    story.running();
+    (void)story.end(0, ExitStatus{});
+    (void)story.hear(stop_round(1, lost_cause()));
+    const auto last = story.group(TreesGone{});
+    REQUIRE(all_of<Say>(last).size() == 2);
+    CHECK(std::holds_alternative<rendezvous::RoundGone>(all_of<Say>(last).back().message));
+}
+
 TEST_CASE("fg does not thaw what is fenced, and a thaw does not wake what sleeps by Ctrl-Z") {
     AgentStory story(1);
     story.running();

@@ -178,6 +178,24 @@ TEST_CASE("before its first round a node may be welcomed to the run that its ser
     CHECK(story.lines("hello") == Lines{"hello again to job2, heard 0"});
 }
 
+TEST_CASE(
+    "RDZV-7: a grant that was read after the lease had ended waits until the job is known to "
+    "stand") {
+    LinkStory story;
+    story.in_round_one().says(RoundGone{1}).passes(1s);
+    (void)story.lines();
+    CHECK(story.stalls(60s).granted(2).lines("round").empty());
+    CHECK(story.seen(2, 2).lines("round").empty());  // of before
+    SECTION("it still counts on this node") {
+        CHECK(story.seen(3, 2).lines("round") == Lines{"round 2"});
+    }
+    SECTION("it went on without this node") {
+        story.happens(ConnectionLost{"closed"}).passes(100ms).opened();
+        story.happens(FromServer(NodeRefused{75, false, "node n1 was lost 40 s ago"}));
+        CHECK(story.lines("round").empty());
+    }
+}
+
 TEST_CASE("a node without processes is never fenced") {
     LinkStory story;
     story.in_round_one();
