@@ -1,7 +1,7 @@
 #include "launcher/config/config.hpp"
-#include "launcher/config/plan_text.hpp"
 #include "launcher/core/validate.hpp"
 #include "launcher/keeper/keeper.hpp"
+#include "launcher/runtime/dry_run.hpp"
 #include "launcher/runtime/job.hpp"
 #include "launcher/runtime/line_prefix.hpp"
 #include "launcher/runtime/machine_facts.hpp"
@@ -98,17 +98,13 @@ void check_status_file(const JobSpec& spec, const Sources& sources) {
     }
 }
 
-int print_plan(const Job& job) {
-    rendezvous::RoundGranted grant;
-    grant.world_size = job.slots;
-    grant.master_addr = master_address(job.spec);
-    grant.master_port = job.spec.master_port.value_or(0);
-    const RoundFacts round{job.job_id, job.incarnation, "@ddrun", "", false, job.slots};
-    std::vector<WorkerPlan> plan = plan_workers(job.spec, job.facts, grant, round);
-    for (WorkerPlan& worker : plan) {
-        if (!job.spec.master_port) worker.environment["MASTER_PORT"] = "<a free port>";
+// The same --master-port is given on all nodes, of which several may be on one machine: it belongs
+// to the one that asks for the first place.
+MasterPort reserve_master_port(const JobSpec& spec) {
+    if (has_several_nodes(spec) && spec.master_port && spec.node_rank.value_or(0) > 0) {
+        return MasterPort::unreserved(*spec.master_port);
     }
-    return print_and_succeed(plan_text(plan, job.facts.environment));
+    return MasterPort::reserve(spec.master_port, master_address(spec));
 }
 
 // Everything this process owns, in the order in which it comes to be; it goes in the reverse order.
@@ -126,12 +122,12 @@ int run_job(JobConfig config, const Variables& environment) {
     }
     say_warnings(job.spec, config.warnings, config.notes);
     if (config.dry_run) {
-        return print_plan(job);
+        return print_and_succeed(dry_run_text(job));
     }
     require_program(job.spec, job.facts);
     check_status_file(job.spec, config.sources);
     RunLogs logs(job.spec, job.facts.node_name, job.job_id, job.incarnation);
-    const MasterPort port = MasterPort::reserve(job.spec.master_port, master_address(job.spec));
+    const MasterPort port = reserve_master_port(job.spec);
 
     block_signals(watched_signals(job.spec.stop_signals, inherited));
     const keeper::KeeperProcess keeper =

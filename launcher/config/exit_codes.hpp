@@ -12,9 +12,9 @@ struct ExitCode {
 };
 inline constexpr ExitCode exit_codes[] = {
     {"0", "every worker exited 0", "-"},
-    {"n", "the root-cause worker's own code", "its own contract"},
+    {"n", "the root-cause worker's own code, on every node", "its own contract"},
     {"128+s", "the root-cause worker died by signal s, or ddrun was told to stop by s", "usually"},
-    {"2", "usage: flags, environment, job file", "no"},
+    {"2", "usage: flags, environment, job file, missing secret", "no"},
     {"70", "bug in ddrun", "report"},
     {"71", "the system refused (fork, descriptors, a taken port), or this node is unfit",
      "elsewhere"},

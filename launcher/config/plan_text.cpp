@@ -68,8 +68,11 @@ std::string plan_text(const std::vector<WorkerPlan>& plan, const Variables& own_
     add_lines(shared, {}, text);
     for (std::size_t i = 0; i < plan.size(); ++i) {
         const WorkerPlan& worker = plan[i];
-        text += "rank " + std::to_string(worker.rank) + " (local rank " +
-                std::to_string(worker.local_rank) + "):" + command_text(worker.argv) + "\n";
+        const auto rank = worker.environment.find("RANK");  // may be a placeholder
+        text += "rank " +
+                (rank == worker.environment.end() ? std::to_string(worker.rank) : rank->second) +
+                " (local rank " + std::to_string(worker.local_rank) +
+                "):" + command_text(worker.argv) + "\n";
         add_lines(environments[i], shared, text);
         if (!worker.cpus.empty()) text += "    CPUs " + ranges_text(worker.cpus) + "\n";
         if (worker.memory_node)

@@ -8,7 +8,7 @@
 namespace ddrun::launcher {
 
 // What --dry-run prints: what every worker has in its environment and ddrun has not, then per
-// worker its rank, its command quoted for a shell, the rest of its environment, and CPUs, memory
+// worker its RANK, its command quoted for a shell, the rest of its environment, and CPUs, memory
 // node and stdin where they are set.
 [[nodiscard]] std::string plan_text(const std::vector<WorkerPlan>& plan,
                                     const Variables& own_environment);

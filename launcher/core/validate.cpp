@@ -16,6 +16,14 @@ void check_meeting_place(const JobSpec& spec, const NameOf& name_of, Sentences& 
         problems.push_back(name_of("rdzv-endpoint") +
                            ": port 0 would be another one on each node; give one, or none");
     }
+    // With an endpoint, a server of its own may have the port on another machine.
+    if (spec.endpoint.empty() && spec.master_port == spec.rendezvous_port) {
+        problems.push_back(name_of("master-port") + ": at port " +
+                           std::to_string(spec.rendezvous_port) +
+                           " the nodes meet, so the workers cannot; give --rdzv-port=PORT for the "
+                           "nodes, or leave " +
+                           name_of("master-port") + " out");
+    }
     if (!spec.rendezvous_host.empty()) return;
     problems.push_back(name_of(spec.spares > 0 ? "spares" : "nnodes") +
                        ": a job of several nodes needs a place to meet; give all of them the same "

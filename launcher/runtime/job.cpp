@@ -78,4 +78,10 @@ std::string master_address(const JobSpec& spec) {
     return bracketed ? address.substr(1, address.size() - 2) : address;
 }
 
+std::string endpoint_words(const JobSpec& spec) {
+    const bool six = spec.rendezvous_host.find(':') != std::string::npos;
+    return (six ? "[" + spec.rendezvous_host + "]" : spec.rendezvous_host) + ":" +
+           std::to_string(spec.rendezvous_port);
+}
+
 }  // namespace ddrun::launcher

@@ -29,5 +29,7 @@ struct Job {
 [[nodiscard]] rendezvous::JobRules job_rules(const JobSpec& spec);
 // MASTER_ADDR of a job that has one node.
 [[nodiscard]] std::string master_address(const JobSpec& spec);
+// Where the nodes of a job meet, as host:port.
+[[nodiscard]] std::string endpoint_words(const JobSpec& spec);
 
 }  // namespace ddrun::launcher

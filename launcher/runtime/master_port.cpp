@@ -94,6 +94,12 @@ UniqueFd claim(int port) {
 
 }  // namespace
 
+MasterPort MasterPort::unreserved(int port) {
+    MasterPort offered;
+    offered.number_ = port;
+    return offered;
+}
+
 MasterPort MasterPort::reserve(std::optional<int> wanted, const std::string& address) {
     MasterPort reserved;
     for (int attempt = 0; attempt < attempts_for_a_free_port; ++attempt) {

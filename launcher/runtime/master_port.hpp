@@ -15,6 +15,8 @@ class MasterPort {
   public:
     // `wanted` absent: any free port. Throws Refusal(71) naming `address`, port, reason and holder.
     static MasterPort reserve(std::optional<int> wanted, const std::string& address);
+    // Offers the port, but does not keep it: for a node that is not to have rank 0.
+    static MasterPort unreserved(int port);
 
     [[nodiscard]] int number() const { return number_; }
 

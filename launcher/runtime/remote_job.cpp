@@ -23,7 +23,14 @@ std::string user_file(const Variables& environment) {
 
 std::optional<RemoteJob> decide_remote_job(const JobSpec& spec, const Variables& environment,
                                            std::vector<std::string>& warnings) {
-    if (!has_several_nodes(spec)) return std::nullopt;
+    if (!has_several_nodes(spec)) {
+        if (spec.status_listen) {
+            warnings.emplace_back(
+                "--status-listen changes nothing: one node serves no rendezvous; --status-file "
+                "tells of its job");
+        }
+        return std::nullopt;
+    }
     RemoteJob remote;
     try {
         rendezvous::SecretSources sources;

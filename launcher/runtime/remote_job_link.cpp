@@ -1,5 +1,7 @@
 #include "launcher/runtime/remote_job_link.hpp"
 
+#include "launcher/config/values.hpp"
+#include "rendezvous/platform/clock.hpp"
 #include "rendezvous/platform/random.hpp"
 #include "rendezvous/protocol/node_codec.hpp"
 #include "rendezvous/protocol/preface.hpp"
@@ -16,6 +18,8 @@ using boost::system::error_code;
 
 // The others hear the verdict at once or are not there any more.
 constexpr auto verdict_patience = std::chrono::seconds(10);
+// To look up the name of the status page's address; this node joins only then.
+constexpr auto status_patience = std::chrono::seconds(2);
 
 rendezvous::JobTerms terms_of(const Job& job) {
     const JobSpec& spec = job.spec;
@@ -33,12 +37,6 @@ rendezvous::JobTerms terms_of(const Job& job) {
     terms.heartbeat = spec.heartbeat;
     terms.lease = spec.lease;
     return terms;
-}
-
-std::string endpoint_words(const JobSpec& spec) {
-    const bool six = spec.rendezvous_host.find(':') != std::string::npos;
-    return (six ? "[" + spec.rendezvous_host + "]" : spec.rendezvous_host) + ":" +
-           std::to_string(spec.rendezvous_port);
 }
 
 rendezvous::NodeLinkRules link_rules(const Job& job, const RemoteJob& remote,
@@ -102,8 +100,7 @@ rendezvous::Client::Ears RemoteJobLink::client_ears() {
     return ears;
 }
 
-// --- the server that this node may have
-// -----------------------------------------------------------
+// --- the server that this node may have ----------------------------------------------------------
 
 std::unique_ptr<rendezvous::Server> RemoteJobLink::make_server() {
     rendezvous::ServerSettings settings;
@@ -112,7 +109,7 @@ std::unique_ptr<rendezvous::Server> RemoteJobLink::make_server() {
     settings.jobs.fresh_incarnation = detail::random_hex_128;
     settings.jobs.fresh_seed = detail::random_bits;
     settings.security = remote_.security;
-    settings.say = [this](const std::string& words) { say_to_people(words); };
+    settings.say = [this](const std::string& words) { say_to_people(words, true); };
     return std::make_unique<rendezvous::Server>(io_, std::move(settings));
 }
 
@@ -124,14 +121,34 @@ asio::awaitable<void> RemoteJobLink::serve_where_it_is_ours(rendezvous::Endpoint
     if (ownership.listeners.empty()) co_return;
     server_ = make_server();
     for (auto& listener : ownership.listeners) server_->listen(std::move(listener));
+    if (job_.spec.master_port == job_.spec.rendezvous_port) {
+        say_to_people("workers of this node cannot listen at --master-port: the nodes meet there",
+                      true);
+    }
+    if (job_.spec.status_listen) co_await open_status_page();
 }
 
-void RemoteJobLink::say_to_people(const std::string& words) {
-    ears_.hear(rendezvous::Notice{words, true});
+asio::awaitable<void> RemoteJobLink::open_status_page() {
+    values::Endpoint wanted;
+    (void)values::read(*job_.spec.status_listen, wanted);  // was checked with all flags
+    try {
+        const auto found = co_await rendezvous::resolve(wanted.host, wanted.port.value_or(0),
+                                                        detail::now() + status_patience);
+        page_ = std::make_unique<rendezvous::StatusServer>(io_, found.at(0),
+                                                           [this] { return server_->status(); });
+        say_to_people("status page: http://" + rendezvous::text_of(page_->endpoint()) + "/status",
+                      false);
+    } catch (const boost::system::system_error& error) {
+        say_to_people(
+            "no status page at " + *job_.spec.status_listen + ": " + error.code().message(), true);
+    }
 }
 
-// --- from this node to its job
-// --------------------------------------------------------------------
+void RemoteJobLink::say_to_people(const std::string& words, bool warning) {
+    ears_.hear(rendezvous::Notice{words, warning});
+}
+
+// --- from this node to its job -------------------------------------------------------------------
 
 // The first message is a Join, which is in the hello already.
 void RemoteJobLink::say(const rendezvous::ToCoordinator& message) {
@@ -151,8 +168,7 @@ void RemoteJobLink::abort_waits(int round, const std::string& words) {
     client_.abort_waits(round, words);
 }
 
-// --- the end
-// --------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 void RemoteJobLink::close(bool processes_left) {
     patience_.expires_after(verdict_patience);

@@ -4,6 +4,7 @@
 #include "launcher/runtime/remote_job.hpp"
 #include "rendezvous/client/client.hpp"
 #include "rendezvous/server/server.hpp"
+#include "rendezvous/server/status_server.hpp"
 #include "rendezvous/transport/address.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -37,7 +38,9 @@ class RemoteJobLink final : public JobLink {
     [[nodiscard]] rendezvous::Client::Ears client_ears();
     boost::asio::awaitable<void> serve_where_it_is_ours(rendezvous::Endpoints endpoints);
     [[nodiscard]] std::unique_ptr<rendezvous::Server> make_server();
-    void say_to_people(const std::string& words);
+    // --status-listen, which is worth no job: where it cannot be had, that is said.
+    boost::asio::awaitable<void> open_status_page();
+    void say_to_people(const std::string& words, bool warning);
     void leave_when_told();
     void leave();
 
@@ -46,6 +49,7 @@ class RemoteJobLink final : public JobLink {
     const RemoteJob& remote_;
     Ears ears_;
     std::unique_ptr<rendezvous::Server> server_;  // null: another node or process serves
+    std::unique_ptr<rendezvous::StatusServer> page_;
     rendezvous::Client client_;
     boost::asio::steady_timer patience_;
     bool parted_ = false;  // from the job, as a node of it

@@ -282,6 +282,19 @@ TEST_CASE("--print-config, --dry-run, --help and --version start nothing") {
     CHECK(has(run_ddrun({"--version"}, 5s).output, "ddrun "));
 }
 
+TEST_CASE("--dry-run leaves open what is known only when the nodes have met") {
+    const auto dry = run_ddrun({"--nnodes=2:4", "--nproc-per-node=2", "--rdzv-endpoint=[fd00::7]",
+                                "--stdin=1", "--insecure", "--dry-run", "sh"},
+                               5s);
+    CHECK(dry.code == 0);
+    CHECK(has(dry.output, "2 to 4 nodes have met at [fd00::7]:29400"));
+    CHECK(has(dry.output, "rank <N+1> (local rank 1): sh"));
+    CHECK(has(dry.output, "RANK='<N>'"));
+    CHECK(has(dry.output, "WORLD_SIZE='<workers of all nodes>'"));
+    CHECK(has(dry.output, "MASTER_ADDR='<address of the first node>'"));
+    CHECK_FALSE(has(dry.output, "reads ddrun's stdin"));
+}
+
 TEST_CASE("no program at all is a usage error that shows how") {
     const auto end = run_ddrun({"--nproc-per-node=2"}, 5s);
     CHECK(end.code == 2);

@@ -81,6 +81,31 @@ TEST_CASE("--node-rank is kept, whoever comes first") {
     CHECK(has(cluster.on(0).output(), "rank 2 of 3"));
 }
 
+TEST_CASE("a static launch: nodes meet at the master's host, MASTER_PORT is the workers'") {
+    DDRUN_NEEDS_HOSTS();
+    Cluster cluster(2);
+    const std::string listen =
+        "echo $RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT; sleep 0.2; exec 3<>"
+        "/dev/tcp/$MASTER_ADDR/$MASTER_PORT 2>/dev/null && echo somebody listens; true";
+    const auto start = [&](int host, int node_rank) {
+        Invocation node = ddrun_with({"--nnodes=2", "--node-rank=" + std::to_string(node_rank),
+                                      "--master_addr=" + Hosts::address(0), "--master_port=29500",
+                                      "bash", "-c", listen});
+        node.env["DDRUN_SECRET"] = cluster.secret;
+        return Program(cluster.hosts.on(host, std::move(node)));
+    };
+    for (const int second_host : {1, 0}) {  // also two nodes on one machine, the second one first
+        Program second = start(second_host, 1);
+        Program first = start(0, 0);
+        CHECK(first.wait(8s) == 0);
+        CHECK(second.wait(8s) == 0);
+        INFO(first.errors() << second.errors());
+        CHECK(has(first.output(), "0 of 2 at 10.9.0.1:29500"));
+        CHECK(has(second.output(), "1 of 2 at 10.9.0.1:29500"));
+        CHECK_FALSE(has(first.output() + second.output(), "somebody listens"));
+    }
+}
+
 TEST_CASE("RDZV-1: a name that is not there yet, then an endpoint that is not there yet") {
     DDRUN_NEEDS_HOSTS();
     Cluster cluster(2);

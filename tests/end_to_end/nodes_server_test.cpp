@@ -26,6 +26,11 @@ std::unique_ptr<Program> start_server(const Cluster& cluster, int host,
 const std::vector<std::string> quick = {"--nnodes=2", "--heartbeat=200ms", "--lease=3s",
                                         "--shutdown-timeout=2s", "--restart-backoff=0"};
 
+// Asks the status page of the machine it runs on; the path follows.
+const std::string get =
+    "bash -c 'exec 3<>/dev/tcp/127.0.0.1/8080; printf \"GET $0 HTTP/1.0\\r\\n\\r\\n\" >&3; "
+    "cat <&3' ";
+
 }  // namespace
 
 TEST_CASE("a job forms at a stand-alone server, run after run") {
@@ -147,12 +152,29 @@ TEST_CASE("the status page tells of the job and only that") {
     const auto server = start_server(cluster, 2, {"--status-listen=127.0.0.1:8080"});
     for (int host = 0; host < 2; ++host) cluster.start(host, "echo up; sleep 2");
     for (int host = 0; host < 2; ++host) REQUIRE(cluster.on(host).wait_for_output("up", 8s));
-    const std::string get =
-        "bash -c 'exec 3<>/dev/tcp/127.0.0.1/8080; printf \"GET $0 HTTP/1.0\\r\\n\\r\\n\" >&3; "
-        "cat <&3' ";
     cluster.hosts.command(2, get + "/healthz | grep -q '200 OK'");
     cluster.hosts.command(2, get + "/status | grep -q '\"world_size\": *2'");
     cluster.hosts.command(2, get + "/metrics | grep -q '^ddrun_'");
     cluster.hosts.command(2, get + "/nothing | grep -q 404");
     CHECK(cluster.all_end_with(0, 8s));
+}
+
+TEST_CASE("the node that serves the rendezvous has the status page, and a taken port is said") {
+    DDRUN_NEEDS_HOSTS();
+    Cluster cluster(2);
+    cluster.flags = quick;
+    cluster.flags.push_back("--status-listen=127.0.0.1:8080");
+    for (int host = 0; host < 2; ++host) cluster.start(host, "echo up; sleep 2");
+    for (int host = 0; host < 2; ++host) REQUIRE(cluster.on(host).wait_for_output("up", 8s));
+    cluster.hosts.command(0, get + "/status | grep -q '\"world_size\": *2'");
+    cluster.hosts.command(1, "! " + get + "/status 2>/dev/null | grep -q world_size");
+    // Another job there: its nodes run all the same.
+    cluster.endpoint = Hosts::address(0) + ":29401";
+    Program other(
+        cluster.hosts.on(0, cluster.invocation({"--nnodes=1:2", "--last-call=0", "--rdzv-id=other"},
+                                               {"sh", "-c", "true"})));
+    CHECK(other.wait(8s) == 0);
+    CHECK(has(other.errors(), "no status page at 127.0.0.1:8080: Address already in use"));
+    CHECK(cluster.all_end_with(0, 8s));
+    CHECK(has(cluster.on(0).errors(), "status page: http://127.0.0.1:8080/status"));
 }

@@ -78,3 +78,14 @@ TEST_CASE("variables that tell a worker who it is cannot be given") {
 TEST_CASE("a path is not a module") {
     CHECK_THAT(refusal({"-m", "./train.py"}), Contains("-m: './train.py' is a path, not a module"));
 }
+
+TEST_CASE("nodes of a static launch and their workers cannot meet at one port") {
+    CHECK_THAT(refusal({"--nnodes=2", "--master-addr=n0", "--master-port=29400", "x"}),
+               Contains("--master-port: at port 29400 the nodes meet") &&
+                   Contains("give --rdzv-port=PORT"));
+    const auto moved =
+        spec({"--nnodes=2", "--master-addr=n0", "--master-port=29400", "--rdzv-port=29401", "x"});
+    CHECK(moved.rendezvous_port == 29401);
+    // The nodes may meet at a server of its own, where that port is no worker's.
+    CHECK(spec({"--nnodes=2", "--rdzv-endpoint=n0:7", "--master-port=7", "x"}).master_port == 7);
+}
