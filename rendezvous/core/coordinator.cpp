@@ -30,7 +30,7 @@ Coordinator::Actions Coordinator::advance_to(TimePoint now) {
     const auto is_due = [now](const std::optional<TimePoint>& time) {
         return time && *time <= now;
     };
-    if (is_due(news_.due())) tell_news();
+    if (is_due(news_.due())) tell_news(now);
     if (is_due(progress_at_)) report_progress(now);
     if (is_due(admit_at_)) admit_newcomers(std::nullopt, now);
     if (is_due(deadline_)) time_is_up(now);
@@ -178,8 +178,8 @@ void Coordinator::say_to_all(const FromCoordinator& message) {
 }
 
 // Silent ones will hear how it ended, which is enough.
-void Coordinator::tell_news() {
-    const Notice notice = news_.take();
+void Coordinator::tell_news(TimePoint now) {
+    const Notice notice = news_.take(now, members_.size());
     for (const auto& [node, member] : members_) {
         if (!member.dismissed && !member.silent()) say(node, notice);
     }

@@ -158,7 +158,7 @@ class Coordinator {
     void say(int node, FromCoordinator message);
     void say_to_round(const FromCoordinator& message);
     void say_to_all(const FromCoordinator& message);
-    void tell_news();
+    void tell_news(TimePoint now);
 
     JobRules rules_;
     RestartBudget budget_;

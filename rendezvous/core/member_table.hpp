@@ -3,6 +3,7 @@
 #include "rendezvous/protocol/job_messages.hpp"
 #include "rendezvous/protocol/time.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -59,6 +60,7 @@ class MemberTable {
 
     [[nodiscard]] const Tally& tally() const { return tally_; }
     [[nodiscard]] bool empty() const { return members_.empty(); }
+    [[nodiscard]] std::size_t size() const { return members_.size(); }
     [[nodiscard]] bool contains(int node) const { return members_.contains(node); }
     [[nodiscard]] const Member* find(int node) const;
     [[nodiscard]] auto begin() const { return members_.begin(); }  // by node

@@ -3,6 +3,7 @@
 #include "rendezvous/protocol/job_messages.hpp"
 #include "rendezvous/protocol/time.hpp"
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,7 +20,9 @@ class News {
     bool take_back(int node);
 
     [[nodiscard]] std::optional<TimePoint> due() const;
-    [[nodiscard]] Notice take();  // something is due
+    // Something is due. The more `listeners` there are, the longer the next news are gathered: what
+    // they cost does not grow faster than the group.
+    [[nodiscard]] Notice take(TimePoint now, std::size_t listeners);
 
   private:
     struct Line {
@@ -28,6 +31,7 @@ class News {
     };
     std::map<int, Line> lines_;  // by node
     TimePoint due_{};
+    TimePoint not_before_{};
 };
 
 }  // namespace ddrun::rendezvous

@@ -297,7 +297,10 @@ void Server::close_overdue(TimePoint now) {
 TimePoint Server::look_at_clock() {
     const TimePoint now = detail::now();
     const Duration unheard = now - std::exchange(last_look_, now);
-    if (unheard > pulse_every + late) perform(jobs_.step(ServerWasSlow{unheard}, now));
+    if (unheard > pulse_every + late) {
+        last_beat_ = now;
+        perform(jobs_.step(ServerWasSlow{unheard}, now));
+    }
     return now;
 }
 
@@ -379,12 +382,12 @@ void Server::set_timer() {
 
 void Server::beat() {
     const TimePoint now = look_at_clock();
-    const Duration since_last = now - std::exchange(last_beat_, now);
+    const Duration since_last = now - last_beat_;
+    last_beat_ = now;
     // They come in crowds: who is still missing may wait in a queue, here or on its way.
-    const bool crowded = strangers_ >= settings_.most_strangers;
-    if (std::exchange(greetings_, 0) >= many_greetings || crowded) {
-        happen(ServerWasSlow{since_last});
-    }
+    const bool crowded =
+        std::exchange(greetings_, 0) >= many_greetings || strangers_ >= settings_.most_strangers;
+    if (crowded || since_last > pulse_every + late) happen(ServerWasSlow{since_last});
     close_overdue(now);
     for (const std::string& line : guests_.lines_due(now)) settings_.say(line);
     pulse_.expires_after(pulse_every);

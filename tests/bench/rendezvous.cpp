@@ -1,6 +1,6 @@
 // So many agents at one stand-alone server, over real sockets of the loopback: time to form, memory
 // and time of the server, and two cuts of the network.
-//   bench_rendezvous [agents, 10000] [plain|tls|both]
+//   bench_rendezvous [agents, 10000] [plain|tls|both] [cut: that only]
 #include "rendezvous/platform/clock.hpp"
 #include "rendezvous/transport/secret.hpp"
 #include "tests/bench/measure.hpp"
@@ -30,7 +30,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr const char* secret = "a secret of this bench only";
-constexpr int most_opening = 500;
 
 // A started ddrun-rendezvous; it dies with this object.
 class ServerProcess {
@@ -114,14 +113,14 @@ class Run {
         std::printf("%d agents, %s\n", agents, tls ? "TLS" : "plain");
     }
 
-    void measure() {
+    void measure(bool cut_only) {
         const double empty = server_.resident_kib();
         if (!form()) return;
         run_for(crowd_, 2s);
         std::printf("  server memory                 %8.1f KiB an agent (empty: %.0f KiB)\n",
                     (server_.resident_kib() - empty) / count_, empty);
-        rest();
-        cut_silence();
+        if (!cut_only) rest();
+        if (!cut_only) cut_silence();
         cut_connections();
         std::printf("  server memory at the end      %8.1f KiB an agent\n",
                     (server_.resident_kib() - empty) / count_);
@@ -162,13 +161,14 @@ class Run {
     void cut_connections() {
         const int before = crowd_.welcomed;
         const TimePoint cut = detail::now();
+        const double cpu = server_.cpu_seconds();
         for (const auto& agent : agents_) agent->drop_connection();
         const bool back = run_until(
             crowd_, [&] { return crowd_.welcomed - before >= count_; }, 60s);
         const double took = seconds(detail::now() - cut);
         run_for(crowd_, 8s);
-        std::printf("  all connections cut: %s after %.2f s\n",
-                    back ? "all are back" : "NOT all are back", took);
+        std::printf("  all connections cut: %s after %.2f s (server: %.2f s of CPU)\n",
+                    back ? "all are back" : "NOT all are back", took, server_.cpu_seconds() - cpu);
         report("all connections cut");
     }
     void report(const char* what) {
@@ -187,6 +187,7 @@ class Run {
 int main(int argc, char** argv) {
     const int agents = argc > 1 ? std::atoi(argv[1]) : 10'000;
     const std::string mode = argc > 2 ? argv[2] : "both";
+    const bool cut_only = argc > 3;
     ::signal(SIGPIPE, SIG_IGN);
     rlimit files{};
     ::getrlimit(RLIMIT_NOFILE, &files);
@@ -196,7 +197,7 @@ int main(int argc, char** argv) {
     std::ifstream("/proc/loadavg") >> load;
     std::printf("load average %.2f; the server and all agents share this machine\n", load);
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
-    if (mode != "tls") Run(agents, false).measure();
-    if (mode != "plain") Run(agents, true).measure();
+    if (mode != "tls") Run(agents, false).measure(cut_only);
+    if (mode != "plain") Run(agents, true).measure(cut_only);
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <utility>
@@ -113,16 +114,34 @@ void CrowdAgent::act(const Fence& action) {
     if (action.step == FenceStep::kill && crowd_.stopped++ == 0) crowd_.trouble = action.words;
 }
 
+// Hands its place on.
+void CrowdAgent::opened() {
+    if (crowd_.queue.empty()) {
+        --crowd_.opening;
+        return;
+    }
+    crowd_.queue.front()->cancel();
+    crowd_.queue.pop_front();
+}
+
 asio::awaitable<void> CrowdAgent::live(ConnectionPtr connection) {
     std::string failure;
-    ++crowd_.opening;
+    // Ten thousand machines would not wait for each other's handshakes.
+    if (crowd_.opening >= most_opening) {
+        const auto turn = std::make_shared<asio::steady_timer>(crowd_.io, TimePoint::max());
+        crowd_.queue.push_back(turn);
+        boost::system::error_code called;
+        co_await turn->async_wait(asio::redirect_error(asio::use_awaitable, called));
+    } else {
+        ++crowd_.opening;
+    }
     try {
         if (crowd_.first_connection == TimePoint{}) crowd_.first_connection = detail::now();
         tcp::socket socket(crowd_.io);
         co_await socket.async_connect(crowd_.server, asio::use_awaitable);
         const TimePoint deadline = detail::now() + std::chrono::seconds(10);
         connection->stream = co_await open_stream(std::move(socket), crowd_.security, deadline);
-        --crowd_.opening;
+        opened();
         if (connection->dropped) co_return;
         happen(ConnectionOpened{"127.0.0.1", "127.0.0.1:1", false});
         while (!connection->dropped) {
@@ -131,7 +150,7 @@ asio::awaitable<void> CrowdAgent::live(ConnectionPtr connection) {
         }
     } catch (const std::exception& error) {
         failure = error.what();
-        if (!connection->stream) --crowd_.opening;
+        if (!connection->stream) opened();
     }
     if (connection->dropped) co_return;
     connection_.reset();

@@ -9,6 +9,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,13 +20,16 @@
 // Thousands of agents in one process: each is a NodeLink with its own connection.
 namespace ddrun::bench {
 
+constexpr int most_opening = 500;  // connections being made at once
+
 struct Crowd {
     boost::asio::io_context io{1};
     boost::asio::ip::tcp::endpoint server;
     rendezvous::Security security;
     std::vector<char> buffer = std::vector<char>(std::size_t{256} << 10);
 
-    int opening = 0;      // connections being made: a node makes one, not all at one instant
+    int opening = 0;                                               // connections being made
+    std::deque<std::shared_ptr<boost::asio::steady_timer>> queue;  // who waits to make one
     int granted = 0;      // agents that were granted round 1
     int welcomed = 0;     // welcomes so far
     int lost = 0;         // connections that ended
@@ -61,6 +65,7 @@ class CrowdAgent {
     void act(const rendezvous::Fence& action);
     void act(const rendezvous::LeaseUntil&) {}
     void act(const rendezvous::ArmObituary&) { ++crowd_.welcomed; }
+    void opened();
     boost::asio::awaitable<void> live(ConnectionPtr connection);
     boost::asio::awaitable<void> write(ConnectionPtr connection);
     void take(const ConnectionPtr& connection, std::string_view bytes);
