@@ -76,7 +76,7 @@ void Agent::on(const RoundGranted& grant, TimePoint now) {
     grant_ = grant;
     round_gone_said_ = false;
     if (stop_ || own_end_) return;  // it crossed our goodbye; StopRound follows
-    reported_ = succeeded_ = healthy_said_ = round_stopped_ = false;
+    reported_ = succeeded_ = healthy_said_ = round_stopped_ = fenced_ = false;
     round_began_ = now;
     rules_.group.first_rank = grant.first_rank;
     group_.emplace(rules_.group);

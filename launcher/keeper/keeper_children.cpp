@@ -153,6 +153,7 @@ void KeeperLoop::pursue_round_ending(Clock::time_point now) {
     if (!ending_ || !clean_ups_.empty()) return;
     if (childless_) {
         tell(RoundClear{ending_->round()});
+        suspended_ = frozen_ = false;  // the next round's processes are not
         ending_.reset();
     } else if (now >= ending_->next_pass()) {
         tell_stuck(ending_->pass(living(), now));

@@ -281,7 +281,11 @@ void Host::look_whether_clear() {
     const bool clear = std::all_of(processes_.begin(), processes_.end(),
                                    [](const auto& entry) { return entry.second.reaped; });
     if (!clear) return;
-    if (clearing_) say(*std::exchange(clearing_, std::nullopt), TreesGone{});
+    if (clearing_) {
+        say(*std::exchange(clearing_, std::nullopt), TreesGone{});
+        set_stopped(Stopped::by_agent, false);
+        set_stopped(Stopped::by_keeper, false);
+    }
     if (!all_gone_) return;
     keeper_alive_ = false;
     std::exchange(all_gone_, nullptr)();

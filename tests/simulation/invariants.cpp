@@ -409,9 +409,9 @@ bool Invariants::may_end_alone(const NodeFacts& facts) const {
 }
 
 void Invariants::at_the_end() const {
-    const bool may_be_forgotten =
-        server_forgets_ && std::any_of(nodes_.begin(), nodes_.end(),
-                                       [](const auto& facts) { return facts.may_be_lost; });
+    const bool somebody_was_away = std::any_of(nodes_.begin(), nodes_.end(),
+                                               [](const auto& facts) { return facts.may_be_lost; });
+    const bool may_be_forgotten = verdict_is_forgotten_ || (server_forgets_ && somebody_was_away);
     std::map<int, const launcher::Finish*> verdicts;  // by run
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         const NodeFacts& facts = nodes_[node];

@@ -29,7 +29,7 @@ namespace ddrun::simulation {
 // - A node that ends leaves no process and has reaped all, but for those that outlive SIGKILL.
 // - One verdict, the same on all nodes that hear one. A node that was told to stop, lost its keeper
 //   or its shell, became unfit, or had no contact to the end may end by itself, with its own
-//   reason.
+//   reason. Where all who heard the verdict are gone and the server forgot it, nobody else can know.
 // - Exit code 0 means that every worker of the last round exited 0 by itself: whoever is done stays
 //   until then.
 // - The cause that is named really happened. It is no worker that ddrun had signalled before it
@@ -78,6 +78,7 @@ class Invariants {
     void anyone_may_be_lost() { anyone_may_be_lost_ = true; }
     // It ends, and another one without its memory may follow.
     void server_forgets() { server_forgets_ = true; }
+    void server_ends() { verdict_is_forgotten_ = verdict_is_forgotten_ || verdict_is_known_; }
     // The server forgot everything, and nothing else went wrong: no round may be stopped for it.
     void only_the_server_restarts() { only_the_server_restarts_ = true; }
     [[nodiscard]] bool verdict_is_known() const { return verdict_is_known_; }
@@ -160,6 +161,7 @@ class Invariants {
     bool may_restart_ = false;  // a worker failed
     std::set<std::string> seen_;
     bool server_forgets_ = false;
+    bool verdict_is_forgotten_ = false;  // some heard it, then the server ended
     bool verdict_is_known_ = false;
     bool user_gave_up_ = false;
 };

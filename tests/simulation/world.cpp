@@ -136,8 +136,10 @@ void World::happen(const Trouble& trouble) {
         case Kind::power_off:
         case Kind::agent_killed:
             node.suffer(trouble);
-            if (node.ended() && hosts_server(trouble.node))
+            if (node.ended() && hosts_server(trouble.node)) {
+                invariants_.server_ends();
                 server_->end(trouble.kind == Kind::power_off);
+            }
             return;
         case Kind::cut:
             return network_->cut(machine_of(trouble.node), trouble.lasts);
@@ -167,6 +169,7 @@ void World::crash_server(const Trouble& trouble) {
         killed.node = server_host_;
         return happen(killed);
     }
+    invariants_.server_ends();
     server_->end(scenario_.one_in(4));
     if (trouble.lasts >= for_ever) {
         server_is_gone_for_ever_ = true;

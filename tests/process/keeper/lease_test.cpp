@@ -126,6 +126,20 @@ TEST_CASE("an agent that goes on after its lease has ended thaws nobody before t
     CHECK(eventually([&] { return !is_frozen(worker); }));
 }
 
+TEST_CASE("a round that ended frozen leaves the next one its lease") {
+    FakeAgent agent;
+    agent.spawn_shell(0, "sleep 60");
+    (void)agent.started(0);
+    agent.send(Suspend{true});
+    (void)agent.expect<Suspended>();
+    agent.send(KillRound{1, 0});
+    (void)agent.expect<RoundClear>();
+    agent.send(Lease{in(300ms), nanoseconds(60s)});
+    agent.spawn_shell(0, "sleep 60");
+    const pid_t worker = agent.started(0);
+    CHECK(eventually([&] { return is_frozen(worker); }));
+}
+
 TEST_CASE("an agent that stays silent for the grace has its workers killed") {
     FakeAgent agent;
     agent.spawn_shell(0, "trap '' TERM; sleep 60");

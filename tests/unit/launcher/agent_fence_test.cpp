@@ -97,6 +97,20 @@ TEST_CASE("a node that is done although its round is being stopped says that not
     CHECK(std::holds_alternative<rendezvous::RoundGone>(all_of<Say>(last).back().message));
 }
 
+TEST_CASE("the workers of the next round have their grace, though the last one ended frozen") {
+    AgentStory story(1);
+    story.running();
+    (void)story.feed(FenceChanged{Step::freeze, ""});
+    (void)story.feed(ShellFailed{71, "no descriptors"});
+    (void)story.end(0, killed_by(9));
+    (void)story.group(TreesGone{});
+    (void)story.hear(stop_round(1, lost_cause(), true));
+    story.running(2);
+    const auto stopped = story.hear(stop_round(2, lost_cause()));
+    CHECK(asked<SignalWorkers>(stopped).size() == 1);
+    CHECK(asked<KillTrees>(stopped).empty());
+}
+
 TEST_CASE("fg does not thaw what is fenced, and a thaw does not wake what sleeps by Ctrl-Z") {
     AgentStory story(1);
     story.running();
