@@ -38,10 +38,11 @@ HttpReader::~HttpReader() = default;
 
 std::optional<StatusQuestion> HttpReader::read(std::string_view bytes) {
     unread_.append(bytes);
+    taken_ += bytes.size();
     error_code error;
     unread_.erase(0, parser_->put(boost::asio::buffer(unread_), error));
     if (parser_->is_header_done()) return question_of(parser_->get());
-    if (error == http::error::header_limit || unread_.size() > max_http_head_bytes) {
+    if (error == http::error::header_limit || taken_ > max_http_head_bytes) {
         return StatusQuestion{StatusPage::too_large, false};
     }
     if (error && error != http::error::need_more)

@@ -41,6 +41,7 @@ class HttpReader {
     struct Parser;
     std::unique_ptr<Parser> parser_;
     std::string unread_;
+    std::size_t taken_ = 0;
 };
 
 }  // namespace ddrun::rendezvous

@@ -56,3 +56,9 @@ TEST_CASE("what is no HTTP, and a head without end, is answered and not kept") {
     CHECK(answer == StatusQuestion{StatusPage::too_large, false});
     CHECK(sent <= max_http_head_bytes + 18);
 }
+
+TEST_CASE("a head is too large as a whole, whatever its parts are") {
+    HttpReader reader;
+    CHECK_FALSE(reader.read("GET / HTTP/1.1\r\nA: " + std::string(5000, 'a') + "\r\n"));
+    CHECK(reader.read(std::string(5000, 'b')) == StatusQuestion{StatusPage::too_large, false});
+}
