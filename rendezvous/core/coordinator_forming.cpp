@@ -255,8 +255,16 @@ void Coordinator::grant_round(TimePoint now) {
     step_committed_ = false;
     finished_and_left_ = 0;
     reports_.clear();
+    std::set<int> held;
+    for (const auto& [node, member] : members_) {
+        if (member.seated && member.stays()) held.insert(member.node_rank);
+    }
     for (int node : chosen_of_waiting(rules_.nodes - members_.tally().stayers)) {
-        members_.update(node, [](Member& member) { member.seated = true; });
+        members_.update(node, [&](Member& member) {
+            member.seated = true;
+            // Of an older round: somebody else has had it since.
+            if (held.contains(member.node_rank)) member.node_rank = -1;
+        });
     }
     grant_ = {};
     grant_.round = ++round_;

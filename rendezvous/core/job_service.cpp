@@ -327,9 +327,12 @@ void JobService::warn_of_another_command(const NodeHello& hello) {
 
 void JobService::said(int, const NodeHello&, TimePoint) {}
 
-void JobService::said(int node, const Heartbeat& heartbeat, TimePoint) {
+void JobService::said(int node, const Heartbeat& heartbeat, TimePoint now) {
     Node& entry = nodes_[node];
     entry.outbox.heard(heartbeat.heard);
+    if (!entry.presenting && std::exchange(entry.repeating, false) && all_presented()) {
+        close_recovery(now);
+    }
     HeartbeatSeen seen;
     seen.number = heartbeat.number;
     seen.heard = entry.inbox.last();
@@ -348,15 +351,15 @@ void JobService::said(int node, const FromNodePayload& payload, TimePoint now) {
     std::visit([&](const auto& one) { take(node, one, now); }, payload.payload);
 }
 
-void JobService::said(int node, const PresentKeys& keys, TimePoint now) {
+void JobService::said(int node, const PresentKeys& keys, TimePoint) {
     Node& entry = nodes_[node];
     if (!entry.presenting) return;
     store_.present(keys);
     if (!keys.last) return;
     entry.presenting = false;
+    entry.repeating = true;
     entry.outbox.resend(
         [&](std::uint64_t sequence, const FromJob& payload) { send(node, sequence, payload); });
-    if (all_presented()) close_recovery(now);
 }
 
 void JobService::said(int node, const Goodbye&, TimePoint now) {
@@ -429,8 +432,9 @@ void JobService::forget(int node) {
 
 bool JobService::all_presented() const {
     if (!coordinator_ || coordinator_->absent_count() > 0) return false;
-    return std::none_of(nodes_.begin(), nodes_.end(),
-                        [](const auto& entry) { return entry.second.presenting; });
+    return std::none_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
+        return entry.second.presenting || entry.second.repeating;
+    });
 }
 
 void JobService::close_recovery(TimePoint now) {

@@ -70,6 +70,7 @@ class JobService {
         Outbox<FromJob> outbox;
         Inbox inbox;
         bool presenting = false;  // says what it knows of the store; hears nothing before
+        bool repeating = false;   // then what may be lost; its next heartbeat ends that
         int clear_round = 0;      // none of its processes of that round is left
         bool leaving = false;
     };

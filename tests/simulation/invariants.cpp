@@ -384,7 +384,9 @@ void Invariants::server_said(int node, const rendezvous::FromServer& message) {
     if (said == nullptr) return;
     if (const auto* verdict = std::get_if<rendezvous::Verdict>(said)) {
         if (!facts.verdict) facts.verdict = *verdict;
-        if (!may_end_alone(facts)) verdict_is_known_ = true;
+        const bool is_its_own =
+            facts.stopped_at || facts.keeper_lost || facts.shell_failed || facts.last_round == 0;
+        if (!is_its_own) verdict_is_known_ = true;
     }
     if (const auto* stop = std::get_if<rendezvous::StopRound>(said)) {
         if (is_about_workers(stop->cause.kind)) may_restart_ = true;

@@ -248,8 +248,11 @@ TEST_CASE(
     }
     story.say(1, knows("key", "old", 1, 1));
     story.tell(1, get(4, 0, "key"));
+    story.say(1, Heartbeat{1, 0});
     CHECK(story.payloads<StoreAnswered>(1).empty());  // n2 may know better
     story.say(2, knows("key", "new", 2, 1));
+    CHECK(story.payloads<StoreAnswered>(1).empty());  // and repeat what may be lost
+    story.say(2, Heartbeat{1, 0});
     const auto answers = story.payloads<StoreAnswered>(1);
     REQUIRE(answers.size() == 1);
     CHECK(std::get<StoreValue>(answers.front().reply).value == "new");
@@ -272,8 +275,10 @@ TEST_CASE("RDZV-10: a write that the lost server may have made is not made twice
     story.say(2, none);
     story.tell(2, StoreAsked{4, 1, StoreAdd{9, "count", 1}});
     story.tell(2, StoreAsked{4, 1, StoreAdd{10, "other", 1}});
+    for (const ConnectionId connection : {1, 2}) story.say(connection, Heartbeat{1, 0});
     const auto answers = story.payloads<StoreAnswered>(2);
     REQUIRE(answers.size() == 2);
+    CHECK(std::holds_alternative<StoreFailed>(answers[0].reply));
     CHECK(std::get<StoreNumber>(answers[1].reply).value == 1);
 }
 
