@@ -2,11 +2,12 @@
 
 #include "rendezvous/protocol/worker_messages.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace ddrun::rendezvous {
 
@@ -36,7 +37,13 @@ class KeyTable {
     [[nodiscard]] bool has_room(std::size_t bytes) const;
 
   private:
-    std::map<std::string, Bytes, std::less<>> values_;
+    struct Hash {  // finds by string_view
+        using is_transparent = void;
+        std::size_t operator()(std::string_view key) const {
+            return std::hash<std::string_view>()(key);
+        }
+    };
+    std::unordered_map<std::string, Bytes, Hash, std::equal_to<>> values_;
     std::size_t bytes_ = 0;
 };
 

@@ -86,6 +86,10 @@ void KeyValueStore::on(Asker asker, const StoreSet& request) {
 }
 
 void KeyValueStore::on(Asker asker, const StoreGet& request) {
+    // What set() took fits into an answer.
+    if (const Bytes* present = table_.find(request.key)) {
+        return reply(asker.client, StoreValue{request.id, *present});
+    }
     wait_for_keys({asker.client, request.id, after(asker.now, request.timeout_ms),
                    KeyWait{{request.key}, 0, false}},
                   asker.now);
@@ -176,6 +180,7 @@ void KeyValueStore::answer_keys(const Wait& wait) {
 }
 
 void KeyValueStore::key_changed(const std::string& key) {
+    if (waits_by_key_.empty()) return;
     const auto found = waits_by_key_.find(key);
     if (found == waits_by_key_.end()) return;
     const std::set<WaitNumber> woken = std::exchange(found->second, {});
