@@ -68,7 +68,8 @@ void add_root_cause(Lines& lines, const Cause& cause, const SummaryFacts& facts)
     if (!is_about_workers(cause.kind)) return;
     auto words = (cause.kind == CauseKind::hang ? "suspect: " : "root cause: ") + place_of(cause);
     if (cause.kind == CauseKind::worker_failed) {
-        words += ": " + cause.failure.status.describe() + " after " + duration_text(facts.uptime);
+        words += ": " + cause.failure.status.describe();
+        if (facts.uptime) words += " after " + duration_text(*facts.uptime);
         if (cause.failure.blamed_rank >= 0)
             words += ", because of rank " + std::to_string(cause.failure.blamed_rank);
     }
@@ -146,6 +147,14 @@ void add_other_ranks(Lines& lines, const Finish& finish) {
 }
 
 }  // namespace
+
+bool cause_was_here(const Finish& finish) {
+    if (!finish.cause || !is_about_workers(finish.cause->kind)) return false;
+    const rendezvous::WorkerFailure& failure = finish.cause->failure;
+    return std::any_of(finish.workers.begin(), finish.workers.end(), [&](const auto& worker) {
+        return worker.rank == failure.rank && (failure.pid == 0 || worker.pid == failure.pid);
+    });
+}
 
 std::string render_summary(const Finish& finish, const SummaryFacts& facts) {
     Lines lines;

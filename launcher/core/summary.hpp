@@ -14,7 +14,8 @@ struct SummaryFacts {
     std::string program;
     std::string node_name;
     int max_restarts = 0;
-    Duration uptime{};  // of the last round
+    // Of the root cause's worker.
+    std::optional<Duration> uptime;
     std::vector<std::string>
         stderr_tail;       // last 20 lines of the root cause's stderr (stdout when stderr is empty)
     std::string log_path;  // of the root cause, or the log directory
@@ -27,6 +28,10 @@ struct SummaryFacts {
     std::vector<std::string> dropped_output;  // "console: 120 lines", "/logs/0/stderr.log: 4096
                                               // bytes (No space left on device)"
 };
+
+// The root cause is a worker of this node, so that this node knows its output and its machine. Not
+// decided by names: several nodes may share one.
+[[nodiscard]] bool cause_was_here(const Finish& finish);
 
 // The last lines on stderr: what happened, node, rank and local rank, pid, exit code or signal
 // name, the tail, log path, one hint; then ranks that ddrun itself stopped. Empty for a plain

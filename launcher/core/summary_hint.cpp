@@ -139,6 +139,7 @@ std::string hint_for(const Finish& finish, const SummaryFacts& facts) {
     const auto& cause = *finish.cause;
     switch (cause.kind) {
         case rendezvous::CauseKind::worker_failed: {
+            if (!cause_was_here(finish)) return "ddrun on that node shows its last lines";
             auto hint = worker_hint(cause.failure, facts);
             return hint.empty() ? where_to_look(finish, facts) : hint;
         }

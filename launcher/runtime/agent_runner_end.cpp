@@ -105,9 +105,11 @@ SummaryFacts AgentRunner::summary_facts() {
     facts.program = job_.spec.program;
     facts.node_name = job_.facts.node_name;
     facts.max_restarts = job_.spec.max_restarts;
-    facts.uptime = time_of_cause() - round_began_;
     facts.dropped_output = output_.relay().losses();
-    if (finish_->cause) {
+    const bool about_others =
+        finish_->cause && is_about_workers(finish_->cause->kind) && !cause_was_here(*finish_);
+    if (finish_->cause && !about_others) {
+        facts.uptime = time_of_cause() - round_began_;
         facts.stderr_tail = output_.relay().tail(last_round_, finish_->cause->failure.local_rank);
         facts.log_path = log_path_of_cause();
         add_machine_facts(facts, memory_at_start_.value_or(MemoryCounters{}));

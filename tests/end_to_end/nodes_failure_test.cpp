@@ -25,13 +25,18 @@ TEST_CASE("EXIT-1: a failing worker's code is the code of every node, with one c
     Cluster cluster(3);
     cluster.flags = with({"--nnodes=3", "--nproc-per-node=2"});
     for (int host = 0; host < 3; ++host) {
-        cluster.start(host, "[ $RANK = 3 ] && { echo broken >&2; exit 41; }; exec sleep 60");
+        cluster.start(host,
+                      "[ $RANK = 3 ] && { echo broken >&2; sleep 0.5; exit 41; }; "
+                      "echo sound >&2; exec sleep 60");
     }
     CHECK(cluster.all_end_with(41, 10s));
     INFO(cluster.said());
     for (int host = 0; host < 3; ++host) {
         CHECK(has(cluster.on(host).errors(), "rank 3"));
         CHECK(has(cluster.on(host).errors(), "n1"));
+        // Only its own node has its last lines.
+        CHECK(has(cluster.on(host).errors(), "| broken") == (host == 1));
+        CHECK_FALSE(has(cluster.on(host).errors(), "| sound"));
     }
 }
 

@@ -325,3 +325,18 @@ TEST_CASE("why there is no other attempt") {
         render_summary(finish, known),
         "ddrun: restarts used: 0 of 5; no other one: exit code 7 is listed in --no-restart-on\n"));
 }
+
+TEST_CASE("a worker of another node is not mistaken for one of this node") {
+    Finish finish = failure(2, 4, exited(3));
+    CHECK(cause_was_here(finish));
+    finish.workers.erase(finish.workers.begin() + 2);
+    CHECK_FALSE(cause_was_here(finish));
+    auto known = facts();
+    known.uptime.reset();
+    const auto text = render_summary(finish, known);
+    CHECK(contains(text, "root cause: node n0 rank 2 (local 2) pid 102: exit code 3\n"));
+    CHECK(hint_in(text) == "ddrun on that node shows its last lines");
+    finish.workers.push_back(worker(2, exited(0)));
+    finish.workers.back().pid = 7;  // of an older round, in which rank 2 was here
+    CHECK_FALSE(cause_was_here(finish));
+}
