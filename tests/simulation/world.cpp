@@ -194,10 +194,13 @@ void World::note_grounds(const Trouble& trouble) {
             // The server goes with its agent, in the end.
             if (hits_the_host) invariants_.anyone_may_be_lost();
             return;
-        case Kind::stop_everybody:
-        case Kind::usr1:
         case Kind::reset:
         case Kind::reset_all:
+            // Whoever waits for an answer to its hello is patient, and the connection may be dead.
+            if (trouble.when < 1s) invariants_.anyone_may_be_lost();
+            return;
+        case Kind::stop_everybody:
+        case Kind::usr1:
             return;
         case Kind::keeper_dies:
         case Kind::power_off:
