@@ -45,7 +45,7 @@ class JobLink {
     [[nodiscard]] virtual std::optional<TimePoint> next_deadline() const = 0;
 
     // This node's part is over (`processes_left`: some could not be killed); the others may still
-    // have to hear the verdict here. Ends in `closed` within 10 s.
+    // have to hear the verdict here. Ends in `closed` within the grace of the others and 10 s.
     virtual void close(bool processes_left) = 0;
     // One line for -vv.
     [[nodiscard]] virtual std::string describe() const = 0;

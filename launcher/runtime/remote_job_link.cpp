@@ -16,8 +16,9 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// The others hear the verdict at once or are not there any more.
-constexpr auto verdict_patience = std::chrono::seconds(10);
+// The others may still be stopping their workers, and need this server until they have; who does
+// not say goodbye by then is not there any more.
+constexpr auto after_their_grace = std::chrono::seconds(10);
 // To look up the name of the status page's address; this node joins only then.
 constexpr auto status_patience = std::chrono::seconds(2);
 
@@ -171,7 +172,7 @@ void RemoteJobLink::abort_waits(int round, const std::string& words) {
 // --- the end -------------------------------------------------------------------------------------
 
 void RemoteJobLink::close(bool processes_left) {
-    patience_.expires_after(verdict_patience);
+    patience_.expires_after(job_.spec.shutdown_timeout + after_their_grace);
     patience_.async_wait([this](const error_code& error) {
         if (!error) leave();
     });

@@ -318,7 +318,9 @@ void JobService::welcome(int node, bool present_keys) {
 }
 
 void JobService::warn_of_another_command(const NodeHello& hello) {
-    if (hello.offer.command_digest == command_digest_) return;
+    // Once is enough: where all differ, thousands of lines for each of thousands would say no more.
+    if (hello.offer.command_digest == command_digest_ || told_of_commands_) return;
+    told_of_commands_ = true;
     tell_all(
         {"node " + hello.offer.node_name + " runs another command than node " + terms_from_, true});
 }

@@ -122,6 +122,7 @@ class JobService {
     std::optional<JobTerms> terms_;
     std::string terms_from_;  // the node whose terms they are
     std::uint64_t command_digest_ = 0;
+    bool told_of_commands_ = false;  // that nodes run different ones
     std::string nccl_version_;
     std::string nccl_from_;
     std::optional<Coordinator> coordinator_;

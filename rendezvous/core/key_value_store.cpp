@@ -174,9 +174,9 @@ void KeyValueStore::answer_keys(const Wait& wait) {
         return reply_stored(wait.client, wait.id, StoreError::too_large, {});
     }
     if (!keys.many) return reply(wait.client, StoreValue{wait.id, *table_.find(keys.keys[0])});
-    StoreValues values{wait.id, {}};
-    for (const std::string& key : keys.keys) values.values.push_back(*table_.find(key));
-    reply(wait.client, std::move(values));
+    std::vector<Bytes> values;
+    for (const std::string& key : keys.keys) values.push_back(*table_.find(key));
+    reply(wait.client, StoreValues{wait.id, std::move(values)});
 }
 
 void KeyValueStore::key_changed(const std::string& key) {
@@ -267,7 +267,7 @@ void KeyValueStore::complete(const GatheringName& name) {
     waiting_bytes_ -= gathering.value_bytes();
     const std::vector<WaitNumber> waits = gathering.waits();
     const bool fits = answer_bytes(waits.size(), gathering.value_bytes()) <= max_frame_bytes;
-    const std::vector<Bytes> values = gathering.take_values();
+    const SharedValues values = gathering.take_values();
     for (const WaitNumber number : waits) {
         const auto wait = waits_.find(number);
         const auto [client, id] = std::pair(wait->second.client, wait->second.id);

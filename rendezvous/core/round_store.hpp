@@ -52,7 +52,7 @@ class RoundStore {
     struct Passed {
         std::map<int, std::uint64_t> times;  // by rank
         std::uint64_t most = 0;
-        std::vector<Bytes> values;
+        SharedValues values;
     };
     using GatheringName = std::pair<bool, std::string>;
     struct Open {  // by (rank, id)

@@ -71,6 +71,9 @@ void write(ByteWriter& out, const std::vector<Item>& list) {
     out.number(static_cast<std::uint32_t>(list.size()));
     for (const Item& item : list) write(out, item);
 }
+inline void write(ByteWriter& out, const SharedValues& values) {
+    write(out, values.list());
+}
 template <typename Value>
 void write(ByteWriter& out, const std::optional<Value>& value) {
     out.boolean(value.has_value());
@@ -127,6 +130,11 @@ void read(ByteReader& in, std::vector<Item>& list) {
     const std::size_t items = in.count(1);
     if (items > max_list_items) return in.fail();
     for (std::size_t i = 0; i < items && !in.failed(); ++i) read(in, list.emplace_back());
+}
+inline void read(ByteReader& in, SharedValues& values) {
+    SharedValues::List list;
+    read(in, list);
+    values = SharedValues(std::move(list));
 }
 template <typename Value>
 void read(ByteReader& in, std::optional<Value>& value) {

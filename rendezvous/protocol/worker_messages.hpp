@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -20,6 +22,33 @@ constexpr std::size_t max_words_bytes = 4096;       // words for people; cut whe
 constexpr std::size_t max_name_bytes = 255;         // names, addresses and ids; cut when sent
 
 using Bytes = std::string;  // raw bytes, not text
+
+// Values that all answers to one all-gather share: n answers hold one list of n. Never changed.
+class SharedValues {
+  public:
+    using List = std::vector<Bytes>;
+
+    SharedValues() = default;
+    SharedValues(List values) : list_(std::make_shared<const List>(std::move(values))) {}
+    SharedValues(std::initializer_list<Bytes> values) : SharedValues(List(values)) {}
+
+    operator const List&() const { return list(); }
+    [[nodiscard]] const List& list() const {
+        static const List none;
+        return list_ ? *list_ : none;
+    }
+    [[nodiscard]] std::size_t size() const { return list().size(); }
+    [[nodiscard]] bool empty() const { return list().empty(); }
+    [[nodiscard]] const Bytes& operator[](std::size_t place) const { return list()[place]; }
+    [[nodiscard]] auto begin() const { return list().begin(); }
+    [[nodiscard]] auto end() const { return list().end(); }
+    friend bool operator==(const SharedValues& a, const SharedValues& b) {
+        return a.list_ == b.list_ || a.list() == b.list();
+    }
+
+  private:
+    std::shared_ptr<const List> list_;
+};
 
 // --- worker to agent: requests ------------------------------------------------------------------
 struct WorkerHello {
@@ -147,7 +176,7 @@ struct StoreNumber {
 };
 struct StoreValues {
     std::uint64_t id = 0;
-    std::vector<Bytes> values;
+    SharedValues values;
     bool operator==(const StoreValues&) const = default;
 };
 struct StoreFailed {

@@ -41,6 +41,11 @@ void roll(Dice& dice, std::vector<Item>& list) {
     list.resize(static_cast<std::size_t>(dice.between(0, 5)));
     for (Item& item : list) roll(dice, item);
 }
+inline void roll(Dice& dice, rendezvous::SharedValues& values) {
+    rendezvous::SharedValues::List list;
+    roll(dice, list);
+    values = rendezvous::SharedValues(std::move(list));
+}
 template <typename Value>
 void roll(Dice& dice, std::optional<Value>& value) {
     if (dice.one_in(2)) roll(dice, value.emplace());

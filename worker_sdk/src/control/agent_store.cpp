@@ -66,7 +66,7 @@ std::vector<std::string> AgentStore::get_all(const std::vector<std::string>& key
     check_size(what, bytes);
     return ask<rendezvous::StoreValues>(
                link_, rendezvous::StoreMultiGet{0, keys, wire_timeout(timeout)}, what, timeout)
-        .values;
+        .values.list();
 }
 
 std::optional<std::string> AgentStore::find(std::string_view key) {
@@ -120,7 +120,7 @@ std::vector<std::string> AgentStore::all_gather(std::string_view name, std::stri
                rendezvous::StoreAllGather{0, std::string(name), 0, std::string(value),
                                           wire_timeout(timeout)},
                what, timeout)
-        .values;
+        .values.list();
 }
 
 }  // namespace ddrun::detail
