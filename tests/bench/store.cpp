@@ -4,8 +4,8 @@
 //
 // The real path: a real ddrun with a real agent. Its worker of rank 0 hosts the clients: raw
 // connections that say hello as rank 0, 1, 2 ... and are served by one thread, for both stores, and
-// stores of the SDK, a thread each. The workers of the other ranks only stand by. The last meetings
-// are of real SDK workers, a process each.
+// stores of the SDK, a thread each, with as many requests under way. The workers of the other ranks
+// only stand by. The last meetings are of real SDK workers, a process each.
 #include "tests/bench/measure.hpp"
 #include "tests/bench/store_clients.hpp"
 #include "tests/bench/store_gather.hpp"
@@ -191,8 +191,9 @@ struct TorchServer {
                     &actions);
         posix_spawn_file_actions_destroy(&actions);
         close(ends[1]);
-        char text[16] = {};
-        if (pid > 0 && read(ends[0], text, sizeof text - 1) > 0) port = std::atoi(text);
+        std::string line;
+        for (char byte = 0; pid > 0 && read(ends[0], &byte, 1) == 1 && byte != '\n';) line += byte;
+        port = std::atoi(line.c_str());
         close(ends[0]);
     }
     ~TorchServer() {

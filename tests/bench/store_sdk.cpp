@@ -3,7 +3,8 @@
 #include "tests/bench/measure.hpp"
 #include "worker_sdk/src/control/agent_store.hpp"
 
-#include <barrier>
+#include <deque>
+#include <functional>
 #include <thread>
 
 namespace ddrun::bench {
@@ -24,19 +25,32 @@ struct Client {
     std::vector<std::uint32_t> took;
 };
 
-void one(Store& store, Operation operation) {
+// A request under way, and when it was made.
+struct Sent {
+    Clock::time_point at;
+    std::function<void()> finish;
+};
+
+std::function<void()> send_one(Store& store, Operation operation) {
     if (operation == Operation::add)
-        store.add(key, 1);
-    else
-        (void)store.get(key);
+        return [answer = std::make_shared<Pending<std::int64_t>>(store.async_add(key, 1))] {
+            (void)answer->get();
+        };
+    return [answer = std::make_shared<Pending<std::string>>(store.async_get(key))] {
+        (void)answer->get();
+    };
 }
 
-void one_by_one(Client& client, const Load& load, Clock::time_point end) {
-    for (auto now = Clock::now(); now < end;) {
-        one(client.store, load.operation);
-        const auto after = Clock::now();
-        client.took.push_back(static_cast<std::uint32_t>((after - now).count()));
-        now = after;
+// Keeps `depth` requests under way.
+void keep_asking(Client& client, const Load& load, Clock::time_point end) {
+    std::deque<Sent> under_way;
+    for (auto now = Clock::now(); now < end || !under_way.empty(); now = Clock::now()) {
+        while (now < end && static_cast<int>(under_way.size()) < load.depth)
+            under_way.push_back({Clock::now(), send_one(client.store, load.operation)});
+        under_way.front().finish();
+        client.took.push_back(
+            static_cast<std::uint32_t>((Clock::now() - under_way.front().at).count()));
+        under_way.pop_front();
     }
 }
 
@@ -53,7 +67,7 @@ Outcome drive_sdk(const std::string& address, int round, int clients, const Load
     const auto end = begin + std::chrono::microseconds(static_cast<long>(load.seconds * 1e6));
     std::vector<std::thread> threads;
     for (auto& client : all)
-        threads.emplace_back([&, own = client.get()] { one_by_one(*own, load, end); });
+        threads.emplace_back([&, own = client.get()] { keep_asking(*own, load, end); });
     for (auto& thread : threads) thread.join();
     const double wall = seconds_since(begin);
     std::vector<std::uint32_t> took;

@@ -1,5 +1,6 @@
 #include "worker_sdk/core/agent_link.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace ddrun::detail {
@@ -33,22 +34,13 @@ std::string version_words(std::uint32_t agent) {
 
 }  // namespace
 
-AgentLink::Actions AgentLink::step(const Event& event, TimePoint now) {
-    std::visit([&](const auto& one) { on(one, now); }, event);
+AgentLink::Actions AgentLink::step(Event event, TimePoint now) {
+    std::visit([&](auto& one) { on(one, now); }, event);
     return take();
 }
 
 AgentLink::Actions AgentLink::advance_to(TimePoint now) {
-    std::vector<std::pair<std::uint64_t, Open>> late;
-    for (const auto& [id, open] : open_)
-        if (open.deadline <= now) late.emplace_back(id, open);
-    for (const auto& [id, open] : late) {
-        if (open.abort_words.empty())
-            fail(id,
-                 {ErrorKind::agent_lost, -1, "the agent of this node has not answered in time"});
-        else
-            fail(id, {ErrorKind::peer_lost, -1, open.abort_words});
-    }
+    if (earliest_ && *earliest_ <= now) end_late_requests(now);
     if (quiet_ && quiet_until_ <= now) {
         quiet_ = false;
         if (unsent_step_) send_progress(now);
@@ -56,20 +48,42 @@ AgentLink::Actions AgentLink::advance_to(TimePoint now) {
     return take();
 }
 
-std::optional<TimePoint> AgentLink::next_deadline() const {
-    std::optional<TimePoint> next;
-    for (const auto& [id, open] : open_)
-        if (!next || open.deadline < *next) next = open.deadline;
-    if (quiet_ && (!next || quiet_until_ < *next)) next = quiet_until_;
-    return next;
+// The oldest request first, so that what happens does not hang on a table's order.
+void AgentLink::end_late_requests(TimePoint now) {
+    std::vector<std::pair<std::uint64_t, std::string>> late;
+    earliest_.reset();
+    for (const auto& [id, open] : open_) {
+        if (open.deadline <= now)
+            late.emplace_back(id, open.abort_words);
+        else
+            expect_before(open.deadline);
+    }
+    std::sort(late.begin(), late.end());
+    for (const auto& [id, abort_words] : late) {
+        if (abort_words.empty())
+            fail(id,
+                 {ErrorKind::agent_lost, -1, "the agent of this node has not answered in time"});
+        else
+            fail(id, {ErrorKind::peer_lost, -1, abort_words});
+    }
 }
 
-void AgentLink::on(const Asked& event, TimePoint) {
-    open_[event.id] = {event.deadline, event.what, {}};
+std::optional<TimePoint> AgentLink::next_deadline() const {
+    if (!quiet_) return earliest_;
+    return earliest_ ? std::min(*earliest_, quiet_until_) : quiet_until_;
+}
+
+void AgentLink::expect_before(TimePoint deadline) {
+    earliest_ = earliest_ ? std::min(*earliest_, deadline) : deadline;
+}
+
+void AgentLink::on(Asked& event, TimePoint) {
+    open_.insert_or_assign(event.id, Open{event.deadline, std::move(event.what), {}});
+    expect_before(event.deadline);
     switch (state_) {
         case State::greeting:
         case State::open:
-            actions_.push_back(Send{event.request});
+            actions_.emplace_back(Send{std::move(event.request)});
             return;
         case State::aborted:
         case State::closed:
@@ -78,8 +92,8 @@ void AgentLink::on(const Asked& event, TimePoint) {
     }
 }
 
-void AgentLink::on(const Told& event, TimePoint) {
-    if (state_ != State::closed) actions_.push_back(Send{event.notice});
+void AgentLink::on(Told& event, TimePoint) {
+    if (state_ != State::closed) actions_.emplace_back(Send{std::move(event.notice)});
 }
 
 void AgentLink::on(const Stepped& event, TimePoint now) {
@@ -94,9 +108,9 @@ void AgentLink::on(const Blamed& event, TimePoint) {
     actions_.push_back(Send{rendezvous::AbortedBecause{event.rank, event.words}});
 }
 
-void AgentLink::on(const Received& event, TimePoint now) {
+void AgentLink::on(Received& event, TimePoint now) {
     if (state_ == State::closed) return;
-    std::visit([&](const auto& message) { hear(message, now); }, event.message);
+    std::visit([&](auto& message) { hear(message, now); }, event.message);
 }
 
 void AgentLink::on(const Closed& event, TimePoint) {
@@ -107,7 +121,7 @@ void AgentLink::on(const Ending&, TimePoint now) {
     if (unsent_step_ && state_ != State::closed) send_progress(now);
 }
 
-void AgentLink::hear(const rendezvous::Welcome& message, TimePoint) {
+void AgentLink::hear(rendezvous::Welcome& message, TimePoint) {
     if (state_ != State::greeting)
         return close({ErrorKind::agent_lost, -1, "the agent sent a second welcome"});
     if (message.version != rendezvous::worker_protocol_version)
@@ -116,28 +130,29 @@ void AgentLink::hear(const rendezvous::Welcome& message, TimePoint) {
     answer(hello_id, rendezvous::ToWorker(message));
 }
 
-void AgentLink::hear(const rendezvous::Refused& message, TimePoint) {
+void AgentLink::hear(rendezvous::Refused& message, TimePoint) {
     close({ErrorKind::refused, -1, "the agent refused this worker: " + message.words});
 }
 
-void AgentLink::hear(const rendezvous::StoreFailed& message, TimePoint now) {
+void AgentLink::hear(rendezvous::StoreFailed& message, TimePoint now) {
     const auto found = open_.find(message.id);
     if (found == open_.end()) return;
     if (message.error == StoreError::aborted && state_ == State::open) {
         found->second.deadline = now + cause_patience;
+        expect_before(found->second.deadline);
         found->second.abort_words = message.words.empty() ? "the round is over" : message.words;
         return;
     }
     fail(message.id, failure_of(message.error, message.words));
 }
 
-void AgentLink::hear(const rendezvous::StopRequested& message, TimePoint now) {
+void AgentLink::hear(rendezvous::StopRequested& message, TimePoint now) {
     RaiseStop stop{message.signal, std::nullopt};
     if (message.grace_ms > 0) stop.deadline = now + std::chrono::milliseconds(message.grace_ms);
     actions_.push_back(stop);
 }
 
-void AgentLink::hear(const rendezvous::RoundAborted& message, TimePoint) {
+void AgentLink::hear(rendezvous::RoundAborted& message, TimePoint) {
     if (state_ == State::aborted) return;
     if (state_ == State::greeting)
         return close({ErrorKind::peer_lost, message.rank, message.words});
@@ -149,12 +164,15 @@ void AgentLink::hear(const rendezvous::RoundAborted& message, TimePoint) {
 
 // Any other message is a reply. One whose request has timed out meanwhile concerns nobody.
 template <typename Reply>
-void AgentLink::hear(const Reply& reply, TimePoint) {
-    answer(reply.id, rendezvous::ToWorker(reply));
+void AgentLink::hear(Reply& reply, TimePoint) {
+    const std::uint64_t id = reply.id;
+    answer(id, rendezvous::ToWorker(std::move(reply)));
 }
 
 void AgentLink::answer(std::uint64_t id, Outcome outcome) {
-    if (open_.erase(id) > 0) actions_.push_back(Answer{id, std::move(outcome)});
+    if (open_.erase(id) == 0) return;
+    if (open_.empty()) earliest_.reset();
+    actions_.emplace_back(Answer{id, std::move(outcome)});
 }
 
 // The agent hears of the culprit before the waiting thread does: that thread may end the process.
@@ -162,13 +180,16 @@ void AgentLink::fail(std::uint64_t id, const Failure& failure) {
     const auto found = open_.find(id);
     if (found == open_.end()) return;
     Failure told = failure;
-    told.words = found->second.what + ": " + failure.words;
+    told.words = found->second.what.words() + ": " + failure.words;
     if (told.kind == ErrorKind::peer_lost) on(Blamed{told.rank, told.words}, {});
     answer(id, std::move(told));
 }
 
 void AgentLink::fail_all() {
-    while (!open_.empty()) fail(open_.begin()->first, end_);
+    std::vector<std::uint64_t> ids;
+    for (const auto& [id, open] : open_) ids.push_back(id);
+    std::sort(ids.begin(), ids.end());
+    for (const std::uint64_t id : ids) fail(id, end_);
 }
 
 void AgentLink::close(const Failure& why) {

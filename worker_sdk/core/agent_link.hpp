@@ -2,13 +2,14 @@
 
 #include "rendezvous/protocol/time.hpp"
 #include "rendezvous/protocol/worker_messages.hpp"
+#include "worker_sdk/core/subject.hpp"
 
 #include <ddrun/error.hpp>
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -24,8 +25,7 @@ struct Failure {
 };
 
 // This worker's side of the conversation with its agent: which requests are open, what the agent's
-// words mean for them, when to give up, and when a progress notice is due. Thread-unsafe; the
-// control thread owns it.
+// words mean for them, when to give up, and when a progress notice is due. Thread-unsafe.
 //
 //   greeting ── Welcome ──► open ── RoundAborted ──► aborted
 //       │                    │                          │
@@ -41,7 +41,7 @@ class AgentLink {
         std::uint64_t id = 0;
         rendezvous::FromWorker request;
         TimePoint deadline;
-        std::string what;  // for error words: "barrier 'epoch'"
+        Subject what;  // for error words
     };
     struct Told {  // a notice: no answer
         rendezvous::FromWorker notice;
@@ -87,8 +87,9 @@ class AgentLink {
     // The store may report an abort before the notice that names the rank arrives.
     static constexpr Duration cause_patience = std::chrono::milliseconds(100);
 
-    [[nodiscard]] Actions step(const Event& event, TimePoint now);
+    [[nodiscard]] Actions step(Event event, TimePoint now);
     [[nodiscard]] Actions advance_to(TimePoint now);
+    // Not later than the next deadline; earlier where the request it belonged to is answered.
     [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
     // A progress notice went out less than `progress_interval` ago: a step told now would wait.
@@ -99,36 +100,39 @@ class AgentLink {
     enum class State { greeting, open, aborted, closed };
     struct Open {
         TimePoint deadline;
-        std::string what;
+        Subject what;
         std::string abort_words;  // not empty: ended by an abort whose cause is still on its way
     };
 
-    void on(const Asked& event, TimePoint now);
-    void on(const Told& event, TimePoint now);
+    void on(Asked& event, TimePoint now);
+    void on(Told& event, TimePoint now);
     void on(const Stepped& event, TimePoint now);
     void on(const Blamed& event, TimePoint now);
-    void on(const Received& event, TimePoint now);
+    void on(Received& event, TimePoint now);
     void on(const Closed& event, TimePoint now);
     void on(const Ending& event, TimePoint now);
 
-    void hear(const rendezvous::Welcome& message, TimePoint now);
-    void hear(const rendezvous::Refused& message, TimePoint now);
-    void hear(const rendezvous::StoreFailed& message, TimePoint now);
-    void hear(const rendezvous::StopRequested& message, TimePoint now);
-    void hear(const rendezvous::RoundAborted& message, TimePoint now);
+    void hear(rendezvous::Welcome& message, TimePoint now);
+    void hear(rendezvous::Refused& message, TimePoint now);
+    void hear(rendezvous::StoreFailed& message, TimePoint now);
+    void hear(rendezvous::StopRequested& message, TimePoint now);
+    void hear(rendezvous::RoundAborted& message, TimePoint now);
     template <typename Reply>
-    void hear(const Reply& reply, TimePoint now);
+    void hear(Reply& reply, TimePoint now);
 
     void answer(std::uint64_t id, Outcome outcome);
     void fail(std::uint64_t id, const Failure& failure);
     void fail_all();
     void close(const Failure& why);
     void send_progress(TimePoint now);
+    void end_late_requests(TimePoint now);
+    void expect_before(TimePoint deadline);
     [[nodiscard]] Actions take();
 
     State state_ = State::greeting;
-    std::map<std::uint64_t, Open> open_;
-    Failure end_;  // in `aborted` and `closed`: why
+    std::unordered_map<std::uint64_t, Open> open_;
+    std::optional<TimePoint> earliest_;  // no open request's deadline is before it
+    Failure end_;                        // in `aborted` and `closed`: why
     bool blamed_ = false;
     std::optional<std::int64_t> unsent_step_;
     TimePoint quiet_until_{};

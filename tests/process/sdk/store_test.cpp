@@ -1,8 +1,10 @@
 #include "tests/process/sdk/ranks.hpp"
 #include "tests/support/catch.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 using namespace ddrun;
@@ -51,6 +53,119 @@ TEST_CASE("the store answers the same alone and behind an agent") {
     std::ostringstream say;
     tour(alone.store(), say);
     CHECK(say.str() == tour_answers);
+}
+
+TEST_CASE("requests that were sent without waiting answer as the waiting calls do, alone and not") {
+    const auto story = [](Store& store, std::ostream& say) {
+        std::vector<Pending<std::int64_t>> sums;
+        for (int i = 0; i < 1000; ++i) sums.push_back(store.async_add("n", 1));
+        std::int64_t expected = 0;
+        bool in_order = true;
+        for (auto& sum : sums) in_order = in_order && sum.get() == ++expected;
+        say << in_order << '|';
+        auto absent = store.async_get("late", 60s);
+        say << absent.is_ready();
+        (void)store.async_set("late", "here");  // nobody looks at the answer
+        say << absent.get() << '|';
+        auto wrong = store.async_add("late", 1);
+        try {
+            (void)wrong.get();
+        } catch (const Error& error) {
+            say << (error.kind() == ErrorKind::store) << '|';
+        }
+        store.async_remove("late").get();
+        say << store.async_find("late").get().has_value() << '|';
+        say << store.async_get_all({"n"}).get().front() << '|';
+        say << store.get_all({}).size();
+    };
+    constexpr auto answers = "1|0here|1|0|1000|0";
+    const auto ranks =
+        run_ranks(1, [&](Worker& worker, std::ostream& say) { story(worker.store(), say); });
+    CHECK(ranks[0].said == answers);
+    Worker alone = Worker::from_environment();
+    std::ostringstream say;
+    story(alone.store(), say);
+    CHECK(say.str() == answers);
+}
+
+TEST_CASE("a request that nobody waits for leaves all the same") {
+    const auto ranks = run_ranks(2, [](Worker& worker, std::ostream& say) {
+        if (worker.rank() == 1) {
+            for (int i = 0; i < 3; ++i) (void)worker.store().async_add("signs", 1);
+            (void)worker.store().get("seen");
+        } else {
+            while (worker.store().find("signs").value_or("") != "3") std::this_thread::yield();
+            worker.store().set("seen", "yes");
+            say << "seen";
+        }
+    });
+    CHECK(ranks[0].said == "seen");
+}
+
+TEST_CASE("answers that nobody takes, and requests faster than the agent, hold nothing up") {
+    const auto ranks = run_ranks(1, [](Worker& worker, std::ostream& say) {
+        const std::string value(10'000, 'v');
+        std::vector<Pending<std::string>> answers;
+        for (int i = 0; i < 2000; ++i) {  // 20 MB each way
+            (void)worker.store().async_set("k" + std::to_string(i % 7), value);
+            answers.push_back(worker.store().async_get("k" + std::to_string(i % 7)));
+        }
+        std::size_t bytes = 0;
+        for (auto& answer : answers) bytes += answer.get().size();
+        say << bytes;
+    });
+    CHECK(ranks[0].said == "20000000");
+}
+
+TEST_CASE("threads of one worker share its link, each waiting for what it asked") {
+    const auto ranks = run_ranks(1, [](Worker& worker, std::ostream& say) {
+        std::vector<std::thread> threads;
+        std::atomic<int> late = 0;
+        for (int t = 0; t < 8; ++t)
+            threads.emplace_back([&, t] {
+                for (int i = 0; i < 200; ++i) (void)worker.store().add("n", 1);
+                try {
+                    (void)worker.store().get("never" + std::to_string(t), 20ms);
+                } catch (const TimedOut&) {
+                    ++late;
+                }
+                (void)worker.store().get("end");
+            });
+        while (late < 8 || worker.store().get("n") != "1600") std::this_thread::yield();
+        worker.store().set("end", "");
+        for (auto& thread : threads) thread.join();
+        say << "all";
+    });
+    CHECK(ranks[0].said == "all");
+}
+
+TEST_CASE("an answer that comes after its Worker has ended is an error, not a crash") {
+    const auto ranks = run_ranks(1, [](Worker& worker, std::ostream& say) {
+        auto answer = [&] {
+            Worker short_lived = std::move(worker);
+            return short_lived.store().async_get("never");
+        }();
+        try {
+            (void)answer.get();
+        } catch (const AgentLost& error) {
+            say << error.what();
+        }
+    });
+    CHECK(ranks[0].said == "store get 'never': the Worker has ended");
+}
+
+TEST_CASE("a stop request and a peer's death are heard while other threads use the link") {
+    FakeAgent agent(2);
+    const auto ranks = run_ranks(agent, [](Worker& worker, std::ostream& say) {
+        worker.barrier();
+        if (worker.rank() == 1) ::raise(SIGKILL);
+        try {
+            for (;;) (void)worker.store().add("n", 1);
+        } catch (const PeerLost& error) {
+            say << "rank " << error.rank();
+        }
+    });
+    CHECK(ranks[0].said == "rank 1");
 }
 
 TEST_CASE("ranks meet over the store") {

@@ -18,6 +18,7 @@ namespace ddrun::detail {
 namespace {
 
 constexpr std::size_t read_bytes = 64 * 1024;
+constexpr std::size_t kept_capacity = 256 * 1024;
 constexpr std::size_t most_descriptors = 8;  // in one read; the agent sends one a message
 
 struct Address {
@@ -71,10 +72,20 @@ UniqueFd connect_to_agent(const std::string& text, TimePoint deadline) {
 
 AgentSocket::AgentSocket(UniqueFd socket) : socket_(std::move(socket)) {}
 
+void AgentSocket::close() {
+    open_ = false;
+    (void)::shutdown(socket_.get(), SHUT_RDWR);
+}
+
 void AgentSocket::queue(const rendezvous::FromWorker& message) {
-    const std::string frame = rendezvous::encode(message);
-    queue_.append(frame);
-    total_queued_ += frame.size();
+    // What is sent makes room before the queue grows for a peer that is always a little behind.
+    if (sent_in_queue_ > queue_.size() / 2) {
+        queue_.erase(0, sent_in_queue_);
+        sent_in_queue_ = 0;
+    }
+    const std::size_t before = queue_.size();
+    rendezvous::append(queue_, message);
+    total_queued_ += queue_.size() - before;
 }
 
 bool AgentSocket::flush() {
@@ -86,6 +97,7 @@ bool AgentSocket::flush() {
         sent_in_queue_ += static_cast<std::size_t>(sent);
     }
     queue_.clear();
+    if (queue_.capacity() > kept_capacity) queue_.shrink_to_fit();
     sent_in_queue_ = 0;
     return true;
 }

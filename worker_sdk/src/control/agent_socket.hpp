@@ -23,13 +23,16 @@ class AgentSocket {
     explicit AgentSocket(UniqueFd socket);
 
     [[nodiscard]] int fd() const { return socket_.get(); }
-    [[nodiscard]] bool is_open() const { return static_cast<bool>(socket_); }
-    void close() { socket_.reset(); }
+    [[nodiscard]] bool is_open() const { return open_; }
+    // Both ends see it at once. The descriptor lives until this object ends: another thread may
+    // just be waiting on it.
+    void close();
 
     void queue(const rendezvous::FromWorker& message);
     // Gives the kernel what it takes now. False: the connection is gone.
     [[nodiscard]] bool flush();
     [[nodiscard]] bool has_unsent() const { return sent_in_queue_ < queue_.size(); }
+    [[nodiscard]] std::size_t unsent_bytes() const { return queue_.size() - sent_in_queue_; }
     // Bytes queued and bytes given to the kernel since the start.
     [[nodiscard]] std::uint64_t queued() const { return total_queued_; }
     [[nodiscard]] std::uint64_t sent() const {
@@ -54,6 +57,7 @@ class AgentSocket {
     rendezvous::FrameReader frames_{rendezvous::max_frame_bytes};
     std::deque<UniqueFd> descriptors_;
     bool malformed_ = false;
+    bool open_ = true;
 };
 
 }  // namespace ddrun::detail

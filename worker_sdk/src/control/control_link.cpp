@@ -17,6 +17,9 @@ namespace ddrun::detail {
 namespace {
 
 constexpr auto send_patience = std::chrono::seconds(1);
+constexpr Duration long_pause = std::chrono::seconds(1);
+constexpr std::size_t gathered_bytes = 16 * 1024;  // leave at once beyond this
+constexpr std::size_t most_unsent = 1 << 20;
 constexpr std::int64_t no_step = std::numeric_limits<std::int64_t>::min();
 
 TimePoint clock_now() {
@@ -53,13 +56,52 @@ std::thread start_thread(std::function<void()> body) {
     return thread;
 }
 
+template <std::size_t Count>
+void poll_until(std::array<pollfd, Count> fds, std::optional<TimePoint> deadline) {
+    timespec left{};
+    if (deadline) {
+        const auto rest = std::max(*deadline - clock_now(), Duration::zero());
+        left.tv_sec = static_cast<time_t>(rest / std::chrono::seconds(1));
+        left.tv_nsec = static_cast<long>((rest % std::chrono::seconds(1)).count());
+    }
+    ::ppoll(fds.data(), fds.size(), deadline ? &left : nullptr, nullptr);
+}
+
+std::optional<TimePoint> earlier(std::optional<TimePoint> a, TimePoint b) {
+    return a ? std::min(*a, b) : b;
+}
+
 }  // namespace
+
+class ControlLink::Call {
+  public:
+    using Outcome = std::variant<std::monostate, Reply, Failure>;
+
+    [[nodiscard]] bool is_answered() const { return answered_.load(std::memory_order_acquire); }
+    void answer(Outcome outcome) {
+        outcome_ = std::move(outcome);
+        answered_.store(true, std::memory_order_release);
+        if (asleep) changed.notify_one();
+    }
+    // Once, after is_answered().
+    [[nodiscard]] Reply take() {
+        if (const auto* failure = std::get_if<Failure>(&outcome_)) throw_failure(*failure);
+        return std::get<Reply>(std::move(outcome_));
+    }
+
+    std::condition_variable changed;  // answered, or the place of the reading thread is free
+    bool asleep = false;
+
+  private:
+    Outcome outcome_;
+    std::atomic<bool> answered_ = false;
+};
 
 ControlLink::ControlLink(UniqueFd socket, OnStop on_stop)
     : on_stop_(std::move(on_stop)),
       wake_(make_eventfd()),
-      step_(no_step),
       socket_(std::move(socket)),
+      step_(no_step),
       thread_(start_thread([this] { run(); })) {}
 
 ControlLink::~ControlLink() {
@@ -67,39 +109,134 @@ ControlLink::~ControlLink() {
         thread_.detach();  // it does not exist here
         return;
     }
-    post({AgentLink::Ending{}, [this] { ending_ = clock_now() + send_patience; }, {}, {}});
+    {
+        const Lock lock(mutex_);
+        const std::int64_t step = step_.exchange(no_step);
+        if (step != no_step) feed(AgentLink::Stepped{step});
+    }
+    say_and_wait_until_sent(AgentLink::Ending{});
+    {
+        const Lock lock(mutex_);
+        ending_ = true;
+    }
+    wake();
     thread_.join();
+    const Lock lock(mutex_);
+    feed(AgentLink::Closed{"the Worker has ended"});
 }
 
-ControlLink::Reply ControlLink::ask(rendezvous::FromWorker request, const std::string& what,
-                                    std::chrono::milliseconds timeout) {
+// --- requests -----------------------------------------------------------------------------------
+
+ControlLink::CallPointer ControlLink::begin(rendezvous::FromWorker request, Subject what,
+                                            std::chrono::milliseconds timeout) {
     guard_.check();
-    const std::uint64_t id = give_id(request, next_id_.fetch_add(1));
-    std::future<Outcome> answer;
-    {
-        const std::lock_guard lock(mutex_);
-        answer = waiting_[id].get_future();
-    }
-    post({AgentLink::Asked{id, std::move(request), clock_now() + timeout, what}, {}, {}, {}});
-    Outcome outcome = answer.get();
-    if (const auto* failure = std::get_if<Failure>(&outcome)) throw_failure(*failure);
-    return std::get<Reply>(std::move(outcome));
+    auto call = std::make_shared<Call>();
+    const TimePoint deadline = clock_now() + timeout;
+    Lock lock(mutex_);
+    wait_for_room(lock);
+    const std::uint64_t id = give_id(request, next_id_++);
+    calls_.emplace(id, call);
+    feed(AgentLink::Asked{id, std::move(request), deadline, std::move(what)});
+    used_ = true;
+    if (attention_ != Attention::brief || socket_.unsent_bytes() > gathered_bytes) flush();
+    return call;
 }
+
+bool ControlLink::is_finished(const CallPointer& call) {
+    if (call->is_answered()) return true;
+    guard_.check();
+    const Lock lock(mutex_);
+    used_ = true;
+    flush();
+    if (!reading_) read_socket();
+    perform(core_.advance_to(clock_now()));
+    return call->is_answered();
+}
+
+ControlLink::Reply ControlLink::finish(const CallPointer& call) {
+    if (!call->is_answered()) {
+        guard_.check();
+        Lock lock(mutex_);
+        used_ = true;
+        flush();
+        wait_for_answer(lock, *call);
+    }
+    return call->take();
+}
+
+void ControlLink::wait_for_answer(Lock& lock, Call& call) {
+    while (!call.is_answered()) {
+        if (!reading_) {
+            read_until_answered(lock, call);
+            continue;
+        }
+        sleeping_.push_back(&call);
+        call.asleep = true;
+        if (const auto deadline = core_.next_deadline())
+            call.changed.wait_until(lock, *deadline);
+        else
+            call.changed.wait(lock);
+        call.asleep = false;
+        std::erase(sleeping_, &call);
+        perform(core_.advance_to(clock_now()));
+    }
+    if (!reading_) let_another_read();
+}
+
+void ControlLink::read_until_answered(Lock& lock, Call& call) {
+    reading_ = true;
+    ++reads_;
+    while (!call.is_answered()) {
+        wait_for_socket(lock, POLLIN, core_.next_deadline());
+        read_socket();
+        perform(core_.advance_to(clock_now()));
+        flush();
+    }
+    reading_ = false;
+}
+
+// Somebody must hear the agent: another waiting thread, or else the control thread.
+void ControlLink::let_another_read() {
+    if (!sleeping_.empty())
+        sleeping_.front()->changed.notify_one();
+    else if (attention_ == Attention::none)
+        wake();
+}
+
+void ControlLink::wait_for_room(Lock& lock) {
+    while (socket_.is_open() && socket_.unsent_bytes() > most_unsent) {
+        flush();
+        if (socket_.unsent_bytes() <= most_unsent) return;
+        const bool reader = !std::exchange(reading_, true);  // else only for room
+        wait_for_socket(lock, reader ? POLLIN | POLLOUT : POLLOUT, clock_now() + gathering);
+        if (!reader) continue;
+        read_socket();
+        reading_ = false;
+        let_another_read();
+    }
+}
+
+// --- notices ------------------------------------------------------------------------------------
 
 void ControlLink::tell(const rendezvous::FromWorker& notice) {
-    post_and_wait_until_sent(AgentLink::Told{notice});
+    say_and_wait_until_sent(AgentLink::Told{notice});
 }
 
 void ControlLink::blame(int rank, const std::string& words) {
-    post_and_wait_until_sent(AgentLink::Blamed{rank, words});
+    say_and_wait_until_sent(AgentLink::Blamed{rank, words});
 }
 
-void ControlLink::post_and_wait_until_sent(AgentLink::Event event) {
+void ControlLink::say_and_wait_until_sent(AgentLink::Event event) {
     guard_.check();
-    std::promise<void> sent;
-    const auto done = sent.get_future();
-    post({std::move(event), {}, {}, std::move(sent)});
-    done.wait();
+    const TimePoint deadline = clock_now() + send_patience;
+    Lock lock(mutex_);
+    feed(std::move(event));
+    const std::uint64_t enough = socket_.queued();
+    flush();
+    while (socket_.is_open() && socket_.sent() < enough && clock_now() < deadline) {
+        wait_for_socket(lock, POLLOUT, deadline);
+        flush();
+    }
 }
 
 void ControlLink::progress(std::int64_t step) noexcept {
@@ -109,24 +246,20 @@ void ControlLink::progress(std::int64_t step) noexcept {
 
 void ControlLink::run_there(const std::function<void()>& work) {
     guard_.check();
-    std::promise<void> worked;
-    const auto done = worked.get_future();
-    post({{}, work, std::move(worked), {}});
+    std::future<void> done;
+    {
+        const Lock lock(mutex_);
+        errands_.push_back({work, {}});
+        done = errands_.back().done.get_future();
+    }
+    wake();
     done.wait();
 }
 
 void ControlLink::listen_to_end(OnEnd on_end) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     on_end_ = std::move(on_end);
     if (on_end_ && end_) on_end_(*end_);
-}
-
-void ControlLink::post(Post item) {
-    {
-        const std::lock_guard lock(mutex_);
-        posts_.push_back(std::move(item));
-    }
-    wake();
 }
 
 void ControlLink::wake() noexcept {
@@ -135,74 +268,26 @@ void ControlLink::wake() noexcept {
     [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
 }
 
-// --- on the control thread ----------------------------------------------------------------------
+// --- the socket, with the lock held -------------------------------------------------------------
 
-void ControlLink::run() {
-    while (!finished()) {
-        wait();
-        take_posts();
-        if (socket_.is_open()) read_socket();
-        perform(core_.advance_to(clock_now()));
-        take_progress();
-        write_socket();
-    }
-    feed(AgentLink::Closed{"the Worker has ended"});
-    write_socket();
-}
-
-void ControlLink::wait() {
-    std::optional<TimePoint> deadline = core_.next_deadline();
-    if (ending_ && (!deadline || *ending_ < *deadline)) deadline = ending_;
-    if (!unsent_.empty() && (!deadline || unsent_.front().deadline < *deadline))
-        deadline = unsent_.front().deadline;
-    timespec left{};
-    if (deadline) {
-        const auto rest = std::max(*deadline - clock_now(), Duration::zero());
-        left.tv_sec = static_cast<time_t>(rest / std::chrono::seconds(1));
-        left.tv_nsec = static_cast<long>((rest % std::chrono::seconds(1)).count());
-    }
-    const short want = static_cast<short>(socket_.has_unsent() ? POLLIN | POLLOUT : POLLIN);
-    std::array<pollfd, 2> fds = {{{wake_.get(), POLLIN, 0}, {socket_.fd(), want, 0}}};
-    ::ppoll(fds.data(), fds.size(), deadline ? &left : nullptr, nullptr);
-}
-
-void ControlLink::take_posts() {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t drained = ::read(wake_.get(), &count, sizeof count);
-    std::vector<Post> posts;
-    {
-        const std::lock_guard lock(mutex_);
-        posts.swap(posts_);
-    }
-    for (Post& item : posts) {
-        if (item.event) feed(*item.event);
-        if (item.work) item.work();
-        if (item.worked) item.worked->set_value();
-        if (item.sent)
-            unsent_.push_back(
-                {socket_.queued(), clock_now() + send_patience, std::move(*item.sent)});
-    }
-}
-
-// While the core is quiet nobody wakes this thread for a step; the end of the quiet time does.
-void ControlLink::take_progress() {
-    quiet_.store(core_.quiet());
-    if (core_.quiet() && !ending_) return;
-    const std::int64_t step = step_.exchange(no_step);
-    if (step == no_step) return;
-    feed(AgentLink::Stepped{step});
-    if (ending_) feed(AgentLink::Ending{});
-    quiet_.store(core_.quiet());
+void ControlLink::wait_for_socket(Lock& lock, short events, std::optional<TimePoint> deadline) {
+    if (!socket_.is_open()) return;
+    if (socket_.has_unsent()) events = static_cast<short>(events | POLLOUT);
+    const std::array<pollfd, 1> fds = {{{socket_.fd(), events, 0}}};
+    lock.unlock();
+    poll_until(fds, deadline);
+    lock.lock();
 }
 
 void ControlLink::read_socket() {
-    const AgentSocket::Read read = socket_.receive();
+    if (!socket_.is_open()) return;
+    const auto read = socket_.receive();
     while (socket_.is_open()) {
-        const auto message = socket_.next();
+        auto message = socket_.next();
         if (!message) break;
         if (std::holds_alternative<rendezvous::ArenaReady>(*message))
             descriptor_ = socket_.take_descriptor();
-        feed(AgentLink::Received{*message});
+        feed(AgentLink::Received{std::move(*message)});
     }
     if (!socket_.is_open()) return;
     if (read == AgentSocket::Read::malformed || socket_.malformed())
@@ -211,26 +296,20 @@ void ControlLink::read_socket() {
         feed(AgentLink::Closed{"the agent of this node has closed the connection"});
 }
 
-void ControlLink::write_socket() {
-    if (socket_.is_open() && !socket_.flush()) {
-        read_socket();  // its last words, such as a refusal
-        if (socket_.is_open())
-            feed(AgentLink::Closed{"the agent of this node has closed the connection"});
-    }
-    const TimePoint now = unsent_.empty() ? TimePoint{} : clock_now();
-    while (!unsent_.empty() && (!socket_.is_open() || socket_.sent() >= unsent_.front().until ||
-                                unsent_.front().deadline <= now)) {
-        unsent_.front().sent.set_value();
-        unsent_.pop_front();
-    }
+void ControlLink::flush() {
+    give_to_kernel();
+    // The control thread waits for room; in brief attention it comes round by itself.
+    if (socket_.is_open() && socket_.has_unsent() && attention_ != Attention::brief) wake();
 }
 
-bool ControlLink::finished() const {
-    return ending_ && (!socket_.is_open() || !socket_.has_unsent() || *ending_ <= clock_now());
+void ControlLink::give_to_kernel() {
+    if (!socket_.is_open() || socket_.flush()) return;
+    read_socket();  // its last words, such as a refusal
+    feed(AgentLink::Closed{"the agent of this node has closed the connection"});
 }
 
-void ControlLink::feed(const AgentLink::Event& event) {
-    perform(core_.step(event, clock_now()));
+void ControlLink::feed(AgentLink::Event event) {
+    perform(core_.step(std::move(event), clock_now()));
 }
 
 void ControlLink::perform(AgentLink::Actions actions) {
@@ -242,23 +321,18 @@ void ControlLink::act(const AgentLink::Send& action) {
 }
 
 void ControlLink::act(AgentLink::Answer& action) {
-    const auto* reply = std::get_if<rendezvous::ToWorker>(&action.outcome);
-    // Before the thread that asked goes on, what the core sent ahead of the answer must be out.
-    if (reply == nullptr && socket_.is_open()) (void)socket_.flush();
-    std::promise<Outcome> promise;
-    {
-        const std::lock_guard lock(mutex_);
-        const auto found = waiting_.find(action.id);
-        if (found == waiting_.end()) return;
-        promise = std::move(found->second);
-        waiting_.erase(found);
+    const auto found = calls_.find(action.id);
+    if (found == calls_.end()) return;
+    const CallPointer call = std::move(found->second);
+    calls_.erase(found);
+    if (auto* failure = std::get_if<Failure>(&action.outcome)) {
+        // Before the thread that asked goes on, what the core sent ahead of the answer must be out.
+        if (socket_.is_open()) (void)socket_.flush();
+        return call->answer(std::move(*failure));
     }
-    if (reply == nullptr)
-        promise.set_value(std::get<Failure>(std::move(action.outcome)));
-    else if (std::holds_alternative<rendezvous::ArenaReady>(*reply))
-        promise.set_value(Reply{*reply, std::move(descriptor_)});
-    else
-        promise.set_value(Reply{std::move(std::get<rendezvous::ToWorker>(action.outcome)), {}});
+    auto& message = std::get<rendezvous::ToWorker>(action.outcome);
+    const bool carries = std::holds_alternative<rendezvous::ArenaReady>(message);
+    call->answer(Reply{std::move(message), carries ? std::move(descriptor_) : UniqueFd()});
 }
 
 void ControlLink::act(const AgentLink::RaiseStop& action) {
@@ -266,13 +340,75 @@ void ControlLink::act(const AgentLink::RaiseStop& action) {
 }
 
 void ControlLink::act(const AgentLink::EndWaits& action) {
-    const std::lock_guard lock(mutex_);
     end_ = action.failure;
     if (on_end_) on_end_(*end_);
 }
 
 void ControlLink::act(const AgentLink::Close&) {
     socket_.close();
+}
+
+// --- on the control thread ----------------------------------------------------------------------
+
+void ControlLink::run() {
+    Lock lock(mutex_);
+    while (!ending_) {
+        pause(lock);
+        take_errands(lock);
+        if (!reading_) read_socket();
+        perform(core_.advance_to(clock_now()));
+        take_progress();
+        give_to_kernel();
+    }
+    take_errands(lock);
+}
+
+void ControlLink::pause(Lock& lock) {
+    choose_attention();
+    std::optional<TimePoint> deadline = core_.next_deadline();
+    if (attention_ == Attention::brief) deadline = earlier(deadline, clock_now() + gathering);
+    if (attention_ == Attention::none) deadline = earlier(deadline, clock_now() + long_pause);
+    const bool full = socket_.is_open() && attention_ == Attention::full;
+    const bool full_out = socket_.is_open() && socket_.has_unsent();
+    const auto events = static_cast<short>((full ? POLLIN : 0) | (full_out ? POLLOUT : 0));
+    const std::array<pollfd, 2> fds = {
+        {{wake_.get(), POLLIN, 0}, {events != 0 ? socket_.fd() : -1, events, 0}}};
+    lock.unlock();
+    poll_until(fds, deadline);
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t drained = ::read(wake_.get(), &count, sizeof count);
+    lock.lock();
+}
+
+void ControlLink::choose_attention() {
+    const bool same_reader = reading_ && reads_ == reads_seen_;
+    reads_seen_ = reads_;
+    if (std::exchange(used_, false))
+        attention_ = Attention::brief;
+    else if (same_reader)
+        attention_ = Attention::none;
+    else
+        attention_ = reading_ ? Attention::brief : Attention::full;
+}
+
+void ControlLink::take_errands(Lock& lock) {
+    auto errands = std::exchange(errands_, {});
+    lock.unlock();
+    for (auto& errand : errands) {
+        errand.work();
+        errand.done.set_value();
+    }
+    lock.lock();
+}
+
+// While the core is quiet nobody wakes this thread for a step; the end of the quiet time does.
+void ControlLink::take_progress() {
+    quiet_.store(core_.quiet());
+    if (core_.quiet()) return;
+    const std::int64_t step = step_.exchange(no_step);
+    if (step == no_step) return;
+    feed(AgentLink::Stepped{step});
+    quiet_.store(core_.quiet());
 }
 
 }  // namespace ddrun::detail

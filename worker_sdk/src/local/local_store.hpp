@@ -2,34 +2,34 @@
 
 #include <ddrun/store.hpp>
 
-#include <condition_variable>
-#include <functional>
-#include <map>
-#include <mutex>
-#include <string>
+#include <memory>
 
 namespace ddrun::detail {
 
 // The store of a worker started alone: the same answers and limits, from this process's memory.
 class LocalStore final : public Store {
   public:
-    void set(std::string_view key, std::string_view value) override;
-    std::string get(std::string_view key, Timeout timeout) override;
-    std::vector<std::string> get_all(const std::vector<std::string>& keys,
-                                     Timeout timeout) override;
-    std::optional<std::string> find(std::string_view key) override;
-    std::int64_t add(std::string_view key, std::int64_t delta) override;
-    std::string compare_set(std::string_view key, std::string_view expected,
-                            std::string_view desired) override;
-    void remove(std::string_view key) override;
-    void barrier(std::string_view, Timeout) override {}
-    std::vector<std::string> all_gather(std::string_view name, std::string_view value,
-                                        Timeout timeout) override;
+    LocalStore();
+    ~LocalStore() override;
+
+    Pending<void> async_set(std::string_view key, std::string_view value) override;
+    Pending<std::string> async_get(std::string_view key, Timeout timeout) override;
+    Pending<std::vector<std::string>> async_get_all(const std::vector<std::string>& keys,
+                                                    Timeout timeout) override;
+    Pending<std::optional<std::string>> async_find(std::string_view key) override;
+    Pending<std::int64_t> async_add(std::string_view key, std::int64_t delta) override;
+    Pending<std::string> async_compare_set(std::string_view key, std::string_view expected,
+                                           std::string_view desired) override;
+    Pending<void> async_remove(std::string_view key) override;
+    Pending<void> async_barrier(std::string_view name, Timeout timeout) override;
+    Pending<std::vector<std::string>> async_all_gather(std::string_view name,
+                                                       std::string_view value,
+                                                       Timeout timeout) override;
 
   private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::map<std::string, std::string, std::less<>> values_;
+    class Table;
+    class Wait;
+    std::shared_ptr<Table> table_;  // a Pending may outlive the store
 };
 
 }  // namespace ddrun::detail
