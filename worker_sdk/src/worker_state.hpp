@@ -8,9 +8,12 @@
 
 #include <ddrun/worker.hpp>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace ddrun {
 
@@ -24,6 +27,8 @@ struct Worker::State {
     void make_group();
     void make_shared_group();
     [[nodiscard]] std::unique_ptr<detail::Arena> open_arena();
+    // How often it was asked before for `name`.
+    [[nodiscard]] int next_nccl_call(std::string_view name);
 
     WorkerEnv env;
     WorkerOptions options;
@@ -34,6 +39,7 @@ struct Worker::State {
     Log log;
     std::mutex mutex;  // the making of the rest
     std::optional<Device> device;
+    std::map<std::string, int> nccl_calls;        // by name
     detail::SharedGroup* shared_group = nullptr;  // `group`, where ranks share memory
     std::unique_ptr<ProcessGroup> group;
 };

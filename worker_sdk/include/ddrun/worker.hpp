@@ -3,6 +3,7 @@
 #include <ddrun/device.hpp>
 #include <ddrun/error.hpp>
 #include <ddrun/log.hpp>
+#include <ddrun/nccl.hpp>
 #include <ddrun/process_group.hpp>
 #include <ddrun/store.hpp>
 
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ddrun {
 
@@ -92,6 +94,27 @@ class Worker {
     // All ranks meet through the agents; needs no process group. Blocks and throws as
     // Store::barrier().
     void barrier(Store::Timeout timeout = Store::default_timeout);
+
+    // New unique ids for one NCCL communicator of all ranks that the program makes itself, the same
+    // on every rank: one for each 128 ranks begun, each made by the first rank of its block and
+    // handed round through the store. With one rank in 128 or fewer that is one id:
+    //
+    //     const auto ids = worker.nccl_unique_ids();
+    //     ncclUniqueId id;
+    //     std::memcpy(&id, &ids.front(), sizeof id);
+    //     ncclCommInitRankConfig(&comm, worker.world_size(), id, worker.rank(), &config);
+    //
+    // and otherwise ncclCommInitRankScalable with all of them. All ranks make the call; each n-th
+    // one under a name gives ids of its own, and a new round starts afresh, so that none is used
+    // twice. NCCL is loaded by name (DDRUN_NCCL_LIBRARY, else libnccl.so.2); no GPU is needed. Do
+    // not ask for ids that are not used: a maker keeps a listener and a thread of NCCL's for each
+    // until all ranks have called on it.
+    //
+    // Blocks until the makers have published, at most `timeout`. Throws what Store::get() throws;
+    // Error{environment} where NCCL cannot be loaded; Error{refused} naming both versions where
+    // this rank's NCCL is not the makers'; Error{system} in NCCL's words.
+    [[nodiscard]] std::vector<NcclUniqueId> nccl_unique_ids(
+        std::string_view name = "world", Store::Timeout timeout = std::chrono::minutes(2));
 
     // --- the life of a training run ---
 
