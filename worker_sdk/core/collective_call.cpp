@@ -36,6 +36,10 @@ std::string name_of(ElementType type) {
             return "int64";
         case ElementType::uint8:
             return "uint8";
+        case ElementType::float16:
+            return "float16";
+        case ElementType::bfloat16:
+            return "bfloat16";
     }
     return "unknown type";
 }
@@ -59,7 +63,18 @@ bool reduces(Operation operation) {
 }
 
 bool is_floating(ElementType type) {
-    return type == ElementType::float32 || type == ElementType::float64;
+    switch (type) {
+        case ElementType::float32:
+        case ElementType::float64:
+        case ElementType::float16:
+        case ElementType::bfloat16:
+            return true;
+        case ElementType::int32:
+        case ElementType::int64:
+        case ElementType::uint8:
+            return false;
+    }
+    return false;
 }
 
 }  // namespace
@@ -72,6 +87,9 @@ std::size_t bytes_of(ElementType type) {
         case ElementType::float64:
         case ElementType::int64:
             return 8;
+        case ElementType::float16:
+        case ElementType::bfloat16:
+            return 2;
         case ElementType::uint8:
             return 1;
     }

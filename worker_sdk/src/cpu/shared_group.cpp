@@ -20,24 +20,6 @@ void copy_bytes(void* to, const void* from, std::size_t bytes) {
 
 }  // namespace
 
-class SharedGroup::OneCall {
-  public:
-    explicit OneCall(SharedGroup& group) : group_(group) {
-        group.guard_.check();
-        if (group.busy_.exchange(true, std::memory_order_acquire))
-            throw Error(
-                ErrorKind::invalid_use,
-                "two threads are inside the process group at once: its calls have an order, "
-                "so one thread must make them");
-    }
-    ~OneCall() { group_.busy_.store(false, std::memory_order_release); }
-    OneCall(const OneCall&) = delete;
-    OneCall& operator=(const OneCall&) = delete;
-
-  private:
-    SharedGroup& group_;
-};
-
 SharedGroup::SharedGroup(std::unique_ptr<Arena> arena, const Settings& settings, GroupHooks hooks)
     : arena_(std::move(arena)),
       slots_(arena_->slots()),
@@ -53,10 +35,10 @@ SharedGroup::~SharedGroup() {
     if (!guard_.in_child())
         break_up({Fault::Kind::peer_left, static_cast<std::int16_t>(self_),
                   static_cast<std::int16_t>(self_)});
+    end_calls();
 }
 
-void SharedGroup::barrier(const CallOptions& options) {
-    const OneCall one(*this);
+void SharedGroup::do_barrier(const CallOptions& options) {
     const Running running = start({.operation = Operation::barrier}, nullptr, 0, options);
     announce(running);
     meet(running);
@@ -64,7 +46,6 @@ void SharedGroup::barrier(const CallOptions& options) {
 }
 
 void SharedGroup::do_all_reduce(void* data, Shape shape, ReduceOp op, const CallOptions& options) {
-    const OneCall one(*this);
     const std::size_t element = bytes_of(shape.type);
     const Running running = start({.count = shape.count,
                                    .operation = Operation::all_reduce,
@@ -110,7 +91,6 @@ void SharedGroup::do_all_reduce(void* data, Shape shape, ReduceOp op, const Call
 
 void SharedGroup::do_reduce_scatter(const void* input, std::size_t input_count, void* output,
                                     Shape output_shape, ReduceOp op, const CallOptions& options) {
-    const OneCall one(*this);
     const std::size_t element = bytes_of(output_shape.type);
     const std::size_t each = output_shape.count;
     const Call call = {.count = each,
@@ -145,7 +125,6 @@ void SharedGroup::do_reduce_scatter(const void* input, std::size_t input_count, 
 
 void SharedGroup::do_all_gather(const void* input, Shape input_shape, void* output,
                                 std::size_t output_count, const CallOptions& options) {
-    const OneCall one(*this);
     const std::size_t element = bytes_of(input_shape.type);
     const std::size_t each = input_shape.count;
     const Call call = {.count = each, .operation = Operation::all_gather, .type = input_shape.type};
@@ -168,7 +147,6 @@ void SharedGroup::do_all_gather(const void* input, Shape input_shape, void* outp
 }
 
 void SharedGroup::do_broadcast(void* data, Shape shape, int root, const CallOptions& options) {
-    const OneCall one(*this);
     const std::size_t element = bytes_of(shape.type);
     const Running running = start(
         {.count = shape.count, .root = root, .operation = Operation::broadcast, .type = shape.type},

@@ -46,9 +46,9 @@ class SharedGroup final : public ProcessGroup {
 
     [[nodiscard]] int rank() const noexcept override { return self_; }
     [[nodiscard]] int size() const noexcept override { return static_cast<int>(slots_.size()); }
-    void barrier(const CallOptions& options) override;
 
   private:
+    void do_barrier(const CallOptions& options) override;
     void do_all_reduce(void* data, Shape shape, ReduceOp op, const CallOptions& options) override;
     void do_broadcast(void* data, Shape shape, int root, const CallOptions& options) override;
     void do_all_gather(const void* input, Shape input_shape, void* output, std::size_t output_count,
@@ -70,8 +70,6 @@ class SharedGroup final : public ProcessGroup {
         Slice slice;
         std::size_t half = 0;  // which half of the windows it travels in
     };
-
-    class OneCall;  // lets one thread in
 
     void check_lengths(const Call& call, std::size_t longer) const;
     [[nodiscard]] Running start(Call call, const void* buffer, std::size_t bytes,
@@ -103,7 +101,6 @@ class SharedGroup final : public ProcessGroup {
     Meeting meeting_;
 
     std::uint64_t sequence_ = 0;
-    std::atomic<bool> busy_ = false;
     std::optional<Failure> broken_;
     std::atomic<std::size_t> heap_used_ = 0;
     std::vector<Call> calls_;  // scratch

@@ -15,12 +15,13 @@ namespace ddrun::detail {
 class SoloGroup final : public ProcessGroup {
   public:
     explicit SoloGroup(std::size_t heap_bytes) : heap_left_(heap_bytes) {}
+    ~SoloGroup() override { end_calls(); }
 
     [[nodiscard]] int rank() const noexcept override { return 0; }
     [[nodiscard]] int size() const noexcept override { return 1; }
-    void barrier(const CallOptions&) override {}
 
   private:
+    void do_barrier(const CallOptions&) override {}
     void do_all_reduce(void* data, Shape shape, ReduceOp op, const CallOptions& options) override;
     void do_broadcast(void* data, Shape shape, int root, const CallOptions& options) override;
     void do_all_gather(const void* input, Shape input_shape, void* output, std::size_t output_count,
