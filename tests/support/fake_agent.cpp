@@ -170,6 +170,18 @@ std::vector<RankResult> FakeAgent::run(const Body& body) {
     return results;
 }
 
+WorkerEnv FakeAgent::environment_of(int rank) const {
+    WorkerEnv mine = environment;
+    mine.rank = mine.local_rank = mine.role_rank = rank;
+    if (nodes.empty()) return mine;
+    mine.node_count = static_cast<int>(nodes.size());
+    for (mine.node_rank = 0; mine.local_rank >= nodes[static_cast<std::size_t>(mine.node_rank)];
+         ++mine.node_rank)
+        mine.local_rank -= nodes[static_cast<std::size_t>(mine.node_rank)];
+    mine.local_world_size = nodes[static_cast<std::size_t>(mine.node_rank)];
+    return mine;
+}
+
 void FakeAgent::fork_rank(int rank, const Body& body) {
     std::array<int, 2> said;
     checked(::pipe2(said.data(), O_CLOEXEC), "pipe");
@@ -186,9 +198,8 @@ void FakeAgent::be_rank(int rank, const Body& body, int said) {
     ::close(listener_);
     // A rank starts as ddrun starts it; the test runner's handlers are not its business.
     for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
-    WorkerEnv mine = environment;
-    mine.rank = mine.local_rank = mine.role_rank = rank;
-    for (const auto& [name, value] : to_variables(mine)) ::setenv(name.c_str(), value.c_str(), 1);
+    for (const auto& [name, value] : to_variables(environment_of(rank)))
+        ::setenv(name.c_str(), value.c_str(), 1);
     std::ostringstream say;
     const int code = run_body(body, say);
     write_all(said, say.str());
@@ -274,11 +285,13 @@ void FakeAgent::hear(Connection& connection, const rendezvous::WorkerHello& hell
 }
 
 void FakeAgent::open_arena(int rank, const rendezvous::ArenaOpen& request) {
-    auto found = arenas_.find(request.name);
+    const std::string name =
+        std::to_string(environment_of(rank).node_rank) + "/" + request.name;  // one on each node
+    auto found = arenas_.find(name);
     if (found == arenas_.end()) {
         const int fd = checked(::memfd_create("ddrun-test", MFD_CLOEXEC), "memfd_create");
         checked(::ftruncate(fd, static_cast<off_t>(request.bytes)), "ftruncate");
-        found = arenas_.emplace(request.name, fd).first;
+        found = arenas_.emplace(name, fd).first;
     }
     if (::lseek(found->second, 0, SEEK_END) != static_cast<off_t>(request.bytes))
         return send(rank, rendezvous::StoreFailed{request.id, rendezvous::StoreError::mismatch,

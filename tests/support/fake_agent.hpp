@@ -41,6 +41,7 @@ class FakeAgent {
     // --- before run()
     // -----------------------------------------------------------------------------
     WorkerEnv environment;        // of all ranks, but for the ranks themselves
+    std::vector<int> nodes;       // how many ranks think they are on each node; empty: all on one
     bool tells_of_deaths = true;  // RoundAborted to the others when a rank dies by a signal
     bool answers = true;          // false: accepts and stays silent
     std::string refuses;          // not empty: answers every hello with Refused and these words
@@ -85,6 +86,7 @@ class FakeAgent {
         std::function<void()> action;
     };
 
+    [[nodiscard]] WorkerEnv environment_of(int rank) const;
     void fork_rank(int rank, const Body& body);
     [[noreturn]] void be_rank(int rank, const Body& body, int said);
     void serve_once(TimePoint until);

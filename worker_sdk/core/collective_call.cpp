@@ -106,18 +106,18 @@ std::string describe(const Call& call) {
     return words + ")";
 }
 
-std::optional<std::string> disagreement(std::span<const Call> by_rank) {
+std::optional<std::string> disagreement(std::span<const Call> calls, std::span<const int> ranks) {
     std::vector<std::pair<Call, std::vector<int>>> groups;
-    for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
         std::size_t at = 0;
-        while (at < groups.size() && groups[at].first != by_rank[rank]) ++at;
-        if (at == groups.size()) groups.push_back({by_rank[rank], {}});
-        groups[at].second.push_back(static_cast<int>(rank));
+        while (at < groups.size() && groups[at].first != calls[i]) ++at;
+        if (at == groups.size()) groups.push_back({calls[i], {}});
+        groups[at].second.push_back(ranks[i]);
     }
     if (groups.size() < 2) return std::nullopt;
     std::string words = "the ranks called different collectives: ";
-    for (const auto& [call, ranks] : groups)
-        words += rank_list(ranks) + " called " + describe(call) + "; ";
+    for (const auto& [call, callers] : groups)
+        words += rank_list(callers) + " called " + describe(call) + "; ";
     return words + "all ranks must make the same calls in the same order";
 }
 

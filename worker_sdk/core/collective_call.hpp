@@ -30,7 +30,9 @@ struct Call {
 [[nodiscard]] std::string describe(const Call& call);
 
 // One sentence that says who called what, the same on every rank; nullopt: all calls are equal.
-[[nodiscard]] std::optional<std::string> disagreement(std::span<const Call> by_rank);
+// `ranks[i]`, a rank of the world, called `calls[i]`.
+[[nodiscard]] std::optional<std::string> disagreement(std::span<const Call> calls,
+                                                      std::span<const int> ranks);
 
 // What is wrong with a call by itself, or nullopt.
 [[nodiscard]] std::optional<std::string> misuse(const Call& call, int size);

@@ -16,17 +16,23 @@ std::string timed_out_words(const Fault& fault, const std::vector<int>& missing,
     return rank_list(late) + " did not arrive in time" + giver;
 }
 
+// 24 bits; -1 is 0.
+std::uint64_t packed(int rank) {
+    return static_cast<std::uint64_t>(rank + 1) & 0xff'ffff;
+}
+int unpacked(std::uint64_t bits) {
+    return static_cast<int>(bits & 0xff'ffff) - 1;
+}
+
 }  // namespace
 
 std::uint64_t pack(const Fault& fault) {
-    return static_cast<std::uint64_t>(fault.kind) |
-           static_cast<std::uint64_t>(static_cast<std::uint16_t>(fault.rank)) << 16 |
-           static_cast<std::uint64_t>(static_cast<std::uint16_t>(fault.by)) << 32;
+    return static_cast<std::uint64_t>(fault.kind) | packed(fault.rank) << 8 |
+           packed(fault.by) << 32;
 }
 
 Fault unpack(std::uint64_t word) {
-    return {static_cast<Fault::Kind>(word & 0xff), static_cast<std::int16_t>(word >> 16 & 0xffff),
-            static_cast<std::int16_t>(word >> 32 & 0xffff)};
+    return {static_cast<Fault::Kind>(word & 0xff), unpacked(word >> 8), unpacked(word >> 32)};
 }
 
 Failure failure_of(const Fault& fault, const Call& call, const std::vector<int>& missing,

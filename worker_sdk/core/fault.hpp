@@ -19,8 +19,8 @@ struct Fault {
         agent_lost,  // the agent of this node is gone
     };
     Kind kind = Kind::none;
-    std::int16_t rank = -1;
-    std::int16_t by = -1;
+    int rank = -1;  // of the world, below 2^24
+    int by = -1;
     bool operator==(const Fault&) const = default;
 };
 

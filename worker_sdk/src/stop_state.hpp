@@ -24,6 +24,7 @@ class StopState {
         by_agreement_.store(true);
     }  // collectives are in use from here
 
+    [[nodiscard]] bool has_ended() const noexcept { return ended_.load(); }
     // This rank's own knowledge.
     [[nodiscard]] bool is_wanted() const noexcept;
     [[nodiscard]] bool should_stop() noexcept;

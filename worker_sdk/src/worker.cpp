@@ -83,8 +83,13 @@ Log& Worker::log() noexcept {
 
 ProcessGroup& Worker::process_group() {
     const std::lock_guard lock(state_->mutex);
-    if (!state_->group) state_->make_group();
+    if (!state_->group) state_->group = state_->groups.make_world();
     return *state_->group;
+}
+
+std::unique_ptr<ProcessGroup> Worker::new_group(std::vector<int> ranks) {
+    const std::lock_guard lock(state_->mutex);
+    return state_->groups.make(std::move(ranks));
 }
 
 void Worker::barrier(Store::Timeout timeout) {

@@ -1,4 +1,6 @@
 #include "tests/support/catch.hpp"
+
+#include <array>
 #include "tests/support/seeds.hpp"
 #include "worker_sdk/core/collective_call.hpp"
 #include "worker_sdk/core/collective_plan.hpp"
@@ -46,11 +48,11 @@ TEST_CASE("calls describe themselves") {
 
 TEST_CASE("equal calls agree; unequal ones give a sentence that names all groups") {
     const std::vector<Call> equal(5, all_reduce(1, 8));
-    CHECK_FALSE(disagreement(equal));
+    CHECK_FALSE(disagreement(equal, std::array{0, 1, 2, 3, 4}));
     std::vector<Call> calls = equal;
     calls[3] = all_reduce(1, 9);
     calls[1] = {.sequence = 1, .operation = Operation::barrier};
-    CHECK(disagreement(calls) ==
+    CHECK(disagreement(calls, std::array{0, 1, 2, 3, 4}) ==
           "the ranks called different collectives: ranks 0, 2 and 4 called all_reduce 1 (sum of 8 "
           "float32); rank 1 called barrier 1; rank 3 called all_reduce 1 (sum of 9 float32); all "
           "ranks must make the same calls in the same order");

@@ -86,10 +86,16 @@ class Worker {
     [[nodiscard]] Store& store();
     [[nodiscard]] Log& log() noexcept;
 
-    // The group of all ranks. The first call maps its memory: one round trip to the agent. Throws
-    // AgentLost, PeerLost, Error{system}; Error{invalid_use} where ranks are on several
-    // nodes, which the shared-memory group cannot join.
+    // The group of all ranks. The first call makes it: every rank makes that call; on several nodes
+    // it returns when this rank's connections stand. Ends with the Worker. Throws AgentLost,
+    // PeerLost, TimedOut after `collective_timeout`, Error{system}.
     [[nodiscard]] ProcessGroup& process_group();
+
+    // A group of some ranks, in rising order; this one must be among them. Each of them makes the
+    // call with the same ranks, and makes its calls for groups with common ranks in the same order;
+    // the others need not. Must be gone before the Worker is. Throws as process_group();
+    // Error{invalid_use} for ranks that are not in the world, not rising, or without this one.
+    [[nodiscard]] std::unique_ptr<ProcessGroup> new_group(std::vector<int> ranks);
 
     // All ranks meet through the agents; needs no process group. Blocks and throws as
     // Store::barrier().

@@ -4,6 +4,7 @@
 #include "worker_sdk/src/cpu/presence.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ddrun::detail {
 namespace {
@@ -33,18 +34,29 @@ bool was_held(std::uint32_t gate, std::uint32_t seen) {
 
 }  // namespace
 
-Meeting::Meeting(const Arena& arena, int rank, int spins)
-    : header_(arena.header()), slots_(arena.slots()), rank_(rank), spins_(spins) {}
+Meeting::Meeting(const Arena& arena, int rank, std::vector<int> world_ranks, int spins)
+    : header_(arena.header()),
+      slots_(arena.slots()),
+      rank_(rank),
+      world_ranks_(std::move(world_ranks)),
+      spins_(spins) {}
 
 bool Meeting::meet(TimePoint deadline) {
     const std::uint32_t seen = header_.gate.load(std::memory_order_acquire);
     if (is_broken(seen)) return false;
-    slots_[static_cast<std::size_t>(rank_)].arrivals.store(++meetings_, std::memory_order_release);
+    ++meetings_;
+    // A rank that dies or stops anywhere before its part is done must be seen as missing: so it
+    // says that it has come when the others need nothing more of it.
+    auto& arrivals = slots_[static_cast<std::size_t>(rank_)].arrivals;
     const auto before = header_.arrived.fetch_add(1, std::memory_order_acq_rel);
-    if (before + 1 < slots_.size()) return wait_until_turned(seen, deadline);
+    if (before + 1 < slots_.size()) {
+        arrivals.store(meetings_, std::memory_order_release);
+        return wait_until_turned(seen, deadline);
+    }
     header_.arrived.store(0, std::memory_order_relaxed);
     // Sequentially consistent on both sides: either this sees the sleeper, or it sees the new gate.
     header_.gate.fetch_add(one_meeting, std::memory_order_seq_cst);
+    arrivals.store(meetings_, std::memory_order_release);
     if (header_.sleepers.load(std::memory_order_seq_cst) > 0) futex_wake_all(header_.gate);
     return true;
 }
@@ -66,8 +78,7 @@ void Meeting::sleep_until_turned(std::uint32_t seen, TimePoint deadline) {
         if (left <= Duration::zero()) {
             const auto late = missing();
             const int first = late.empty() ? -1 : late.front();
-            break_up({Fault::Kind::timed_out, static_cast<std::int16_t>(first),
-                      static_cast<std::int16_t>(rank_)});
+            break_up({Fault::Kind::timed_out, first, self()});
             break;
         }
         futex_wait(header_.gate, seen, std::min(left, check));
@@ -79,10 +90,10 @@ void Meeting::sleep_until_turned(std::uint32_t seen, TimePoint deadline) {
 }
 
 void Meeting::check_on_missing() {
-    for (const int rank : missing())
-        if (!is_present(slots_[static_cast<std::size_t>(rank)]))
-            return break_up({Fault::Kind::peer_lost, static_cast<std::int16_t>(rank),
-                             static_cast<std::int16_t>(rank_)});
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+        if (slots_[slot].arrivals.load(std::memory_order_acquire) < meetings_ &&
+            !is_present(slots_[slot]))
+            return break_up({Fault::Kind::peer_lost, world_ranks_[slot], self()});
 }
 
 void Meeting::break_up(const Fault& fault) {
@@ -98,9 +109,9 @@ Fault Meeting::fault() const {
 
 std::vector<int> Meeting::missing() const {
     std::vector<int> late;
-    for (std::size_t rank = 0; rank < slots_.size(); ++rank)
-        if (slots_[rank].arrivals.load(std::memory_order_acquire) < meetings_)
-            late.push_back(static_cast<int>(rank));
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+        if (slots_[slot].arrivals.load(std::memory_order_acquire) < meetings_)
+            late.push_back(world_ranks_[slot]);
     return late;
 }
 

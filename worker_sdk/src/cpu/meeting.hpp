@@ -19,8 +19,9 @@ namespace ddrun::detail {
 // held even if the gate broke right after: every rank gives the same answer.
 class Meeting {
   public:
-    // `spins`: how often to look before sleeping; more pays only where every rank has a core.
-    Meeting(const Arena& arena, int rank, int spins);
+    // `rank` is this rank's slot, `world_ranks` who is in which. `spins`: how often to look before
+    // sleeping; more pays only where every rank has a core.
+    Meeting(const Arena& arena, int rank, std::vector<int> world_ranks, int spins);
 
     // Waits for all ranks. False: broken; fault() says why. At `deadline` it breaks the gate
     // itself.
@@ -30,17 +31,19 @@ class Meeting {
     void break_up(const Fault& fault);
 
     [[nodiscard]] Fault fault() const;
-    // Ranks that have been to fewer meetings than this one.
+    // Ranks of the world that have been to fewer meetings than this one.
     [[nodiscard]] std::vector<int> missing() const;
 
   private:
     [[nodiscard]] bool wait_until_turned(std::uint32_t seen, TimePoint deadline);
     void sleep_until_turned(std::uint32_t seen, TimePoint deadline);
     void check_on_missing();
+    [[nodiscard]] int self() const { return world_ranks_[static_cast<std::size_t>(rank_)]; }
 
     SharedHeader& header_;
     std::span<Slot> slots_;
     int rank_;
+    std::vector<int> world_ranks_;
     int spins_;
     std::uint64_t meetings_ = 0;
 };

@@ -24,17 +24,19 @@ SharedGroup::SharedGroup(std::unique_ptr<Arena> arena, const Settings& settings,
     : arena_(std::move(arena)),
       slots_(arena_->slots()),
       self_(settings.rank),
+      world_ranks_(settings.world_ranks),
       timeout_(settings.timeout),
       hooks_(std::move(hooks)),
-      meeting_(*arena_, settings.rank, settings.spins),
+      meeting_(*arena_, settings.rank, settings.world_ranks, settings.spins),
       calls_(slots_.size()),
       sources_(slots_.size()),
       sinks_(slots_.size()) {}
 
 SharedGroup::~SharedGroup() {
-    if (!guard_.in_child())
-        break_up({Fault::Kind::peer_left, static_cast<std::int16_t>(self_),
-                  static_cast<std::int16_t>(self_)});
+    if (!guard_.in_child()) {
+        hooks_.ends();
+        break_up({Fault::Kind::peer_left, world_rank(), world_rank()});
+    }
     end_calls();
 }
 
@@ -228,14 +230,14 @@ void SharedGroup::announce(const Running& running) {
     const std::byte* const heap = arena_->heap(self_);
     const std::byte* const heap_end = heap + arena_->shape().heap_bytes;
     Announcement& mine = own_slot().announcements[running.call.sequence % 2];
-    mine.call = running.call;
+    mine.call = told(running);
     mine.in_heap = running.buffer >= heap && running.buffer + running.bytes <= heap_end;
     mine.heap_offset = mine.in_heap ? static_cast<std::uint64_t>(running.buffer - heap) : 0;
     mine.wants_stop = hooks_.wants_stop();
 }
 
 void SharedGroup::meet(const Running& running) {
-    if (!meeting_.meet(running.deadline)) fail(running.call);
+    if (!meeting_.meet(running.deadline)) fail(running);
 }
 
 void SharedGroup::compare_calls(const Running& running) {
@@ -243,13 +245,13 @@ void SharedGroup::compare_calls(const Running& running) {
     bool stop = false;
     for (std::size_t rank = 0; rank < slots_.size(); ++rank) {
         const Announcement& theirs = announcement(rank);
-        equal = equal && theirs.call == running.call;
+        equal = equal && theirs.call == told(running);
         stop = stop || theirs.wants_stop;
     }
     if (stop) hooks_.stop_is_agreed();
     if (equal) return;
     for (std::size_t rank = 0; rank < slots_.size(); ++rank) calls_[rank] = announcement(rank).call;
-    fail_for_good({ErrorKind::desynchronised, -1, disagreement(calls_).value_or("")});
+    fail_for_good({ErrorKind::desynchronised, -1, disagreement(calls_, world_ranks_).value_or("")});
 }
 
 bool SharedGroup::needs_no_windows(const Running& running) const {
@@ -260,12 +262,12 @@ bool SharedGroup::needs_no_windows(const Running& running) const {
     return true;
 }
 
-void SharedGroup::fail(const Call& call) {
+void SharedGroup::fail(const Running& running) {
     const Fault fault = meeting_.fault();
     const bool died = fault.kind == Fault::Kind::peer_lost;
-    const Failure failure =
-        failure_of(fault, call, meeting_.missing(), died ? hooks_.cause() : "", self_);
-    if (failure.kind != ErrorKind::agent_lost && fault.rank != self_)
+    const Failure failure = failure_of(fault, told(running), meeting_.missing(),
+                                       died ? hooks_.cause() : "", world_rank());
+    if (failure.kind != ErrorKind::agent_lost && fault.rank != world_rank())
         hooks_.blame(fault.rank, failure.words);
     fail_for_good(failure);
 }

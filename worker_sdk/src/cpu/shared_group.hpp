@@ -32,7 +32,8 @@ namespace ddrun::detail {
 class SharedGroup final : public ProcessGroup {
   public:
     struct Settings {
-        int rank = 0;
+        int rank = 0;                  // this rank's slot
+        std::vector<int> world_ranks;  // by slot
         std::chrono::milliseconds timeout{};
         int spins = 0;
     };
@@ -42,12 +43,15 @@ class SharedGroup final : public ProcessGroup {
 
     // Every wait in the group, on every rank, ends with this. Any thread.
     void break_up(const Fault& fault) { meeting_.break_up(fault); }
+    [[nodiscard]] Fault fault() const { return meeting_.fault(); }
     [[nodiscard]] Slot& own_slot() const { return slots_[static_cast<std::size_t>(self_)]; }
 
     [[nodiscard]] int rank() const noexcept override { return self_; }
     [[nodiscard]] int size() const noexcept override { return static_cast<int>(slots_.size()); }
 
-  private:
+    // Parts of one call of a group of several nodes: compared and told of as that call.
+    void speak_for(const Call& whole) { whole_ = whole; }
+
     void do_barrier(const CallOptions& options) override;
     void do_all_reduce(void* data, Shape shape, ReduceOp op, const CallOptions& options) override;
     void do_broadcast(void* data, Shape shape, int root, const CallOptions& options) override;
@@ -57,6 +61,7 @@ class SharedGroup final : public ProcessGroup {
                            Shape output_shape, ReduceOp op, const CallOptions& options) override;
     void* do_allocate(std::size_t count, std::size_t element_bytes) override;
 
+  private:
     // One operation of this rank while it is under way.
     struct Running {
         Call call;
@@ -77,10 +82,14 @@ class SharedGroup final : public ProcessGroup {
     template <typename PutIn, typename Work, typename TakeOut>
     void run(const Running& running, PutIn put_in, Work work, TakeOut take_out);
     void announce(const Running& running);
+    [[nodiscard]] const Call& told(const Running& running) const {
+        return whole_ ? *whole_ : running.call;
+    }
+    [[nodiscard]] int world_rank() const { return world_ranks_[static_cast<std::size_t>(self_)]; }
     void meet(const Running& running);
     void compare_calls(const Running& running);
     [[nodiscard]] bool needs_no_windows(const Running& running) const;
-    [[noreturn]] void fail(const Call& call);
+    [[noreturn]] void fail(const Running& running);
     [[noreturn]] void fail_for_good(const Failure& failure);
 
     void put_in_slice(const Running& running, const Piece& piece);
@@ -95,11 +104,13 @@ class SharedGroup final : public ProcessGroup {
     std::unique_ptr<Arena> arena_;
     std::span<Slot> slots_;
     int self_;
+    std::vector<int> world_ranks_;
     std::chrono::milliseconds timeout_;
     GroupHooks hooks_;
     ForkGuard guard_;
     Meeting meeting_;
 
+    std::optional<Call> whole_;
     std::uint64_t sequence_ = 0;
     std::optional<Failure> broken_;
     std::atomic<std::size_t> heap_used_ = 0;

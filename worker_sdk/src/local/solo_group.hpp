@@ -19,6 +19,7 @@ class SoloGroup final : public ProcessGroup {
 
     [[nodiscard]] int rank() const noexcept override { return 0; }
     [[nodiscard]] int size() const noexcept override { return 1; }
+    void* do_allocate(std::size_t count, std::size_t element_bytes) override;
 
   private:
     void do_barrier(const CallOptions&) override {}
@@ -28,7 +29,6 @@ class SoloGroup final : public ProcessGroup {
                        const CallOptions& options) override;
     void do_reduce_scatter(const void* input, std::size_t input_count, void* output,
                            Shape output_shape, ReduceOp op, const CallOptions& options) override;
-    void* do_allocate(std::size_t count, std::size_t element_bytes) override;
 
     struct Free {
         void operator()(void* memory) const;
