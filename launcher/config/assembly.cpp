@@ -30,6 +30,16 @@ void Assembly::add(std::span<const Given> source) {
     }
 }
 
+void Assembly::add(const Placement& placement) {
+    placement_ = placement;
+    std::vector<Given> values;
+    for (const Placement::Value& value : placement.values) {
+        values.push_back({find_option(value.option), value.text,
+                          placement.scheduler + " (" + value.variable + ")"});
+    }
+    add(values);
+}
+
 void Assembly::set_program(std::string program, std::string name, std::string place) {
     if (program.empty()) problems_.push_back(name + ": the program's name is empty");
     draft_.program = std::move(program);
@@ -46,6 +56,7 @@ void Assembly::add_problems(const std::vector<std::string>& problems) {
 }
 
 void Assembly::settle() {
+    settle_placement();
     spec_ = draft_;
     settle_kind();
     settle_addresses();
@@ -53,6 +64,58 @@ void Assembly::settle() {
     if (!problems_.empty()) return;
     add_problems(
         validate(spec_, [this](std::string_view option) { return sources_.name_of(option); }));
+}
+
+// By the scheduler, and by nobody who counts more.
+bool Assembly::is_placed(std::string_view option) const {
+    return !placement_.scheduler.empty() &&
+           sources_.place_of(option).starts_with(placement_.scheduler + " (");
+}
+
+bool Assembly::is_said(std::string_view option) const {
+    return sources_.given(option) && !is_placed(option);
+}
+
+// What the scheduler says of several nodes means nothing to a job of one; a node beyond the job's
+// number is one of its spares, which have no place.
+void Assembly::settle_placement() {
+    if (draft_.standalone && is_placed("nnodes")) draft_.min_nodes = draft_.max_nodes = 1;
+    const bool several = !draft_.standalone && has_several_nodes(draft_);
+    if (!several && is_placed("rdzv-endpoint")) draft_.endpoint.clear();
+    if (is_placed("rdzv-endpoint") && is_said("rdzv-port")) {
+        draft_.endpoint = draft_.endpoint.substr(0, draft_.endpoint.rfind(':'));
+    }
+    const int rank = draft_.node_rank.value_or(0);
+    const bool spare = rank >= draft_.max_nodes && rank < draft_.max_nodes + draft_.spares;
+    if ((!several || spare) && is_placed("node-rank")) draft_.node_rank.reset();
+    if (draft_.standalone && is_placed("rdzv-id")) draft_.job_id.clear();
+    if (!placement_.advice.empty() && !is_said("nnodes") && !draft_.standalone) {
+        advice_ = placement_.advice;
+    }
+    check_placement();
+}
+
+void Assembly::check_placement() {
+    const bool alone = draft_.standalone || (is_said("nnodes") && !has_several_nodes(draft_));
+    if (alone) return;
+    if (!placement_.unreadable.empty() && !(is_said("nnodes") && is_said("rdzv-endpoint"))) {
+        problems_.push_back(placement_.unreadable +
+                            "; give --nnodes and --rdzv-endpoint, or --standalone for one node");
+        return;
+    }
+    if (placement_.copies_here > 1) {
+        problems_.push_back("srun started " + std::to_string(placement_.copies_here) +
+                            " ddrun per node, and one is enough; use --ntasks-per-node=1 and "
+                            "--nproc-per-node=N (--standalone if each is a job of its own)");
+    }
+    const int wanted = draft_.max_nodes + draft_.spares;
+    if (is_placed("rdzv-endpoint") && placement_.nodes > 0 && wanted > placement_.nodes) {
+        problems_.push_back(
+            sources_.name_of("nnodes") + ": " + std::to_string(draft_.max_nodes) + " nodes" +
+            (draft_.spares > 0 ? " and " + std::to_string(draft_.spares) + " spares"
+                               : std::string()) +
+            ", but " + placement_.scheduler + " gave this job " + std::to_string(placement_.nodes));
+    }
 }
 
 void Assembly::settle_kind() {

@@ -7,6 +7,7 @@
 #include "launcher/config/job_file.hpp"
 #include "launcher/config/print_config.hpp"
 #include "launcher/config/variables.hpp"
+#include "launcher/environment/placement.hpp"
 #include "launcher/environment/scheduler.hpp"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ namespace {
 // Schedulers kill 30 s after the request to stop; the summary wants to be written before that.
 constexpr std::string_view shutdown_timeout_under_scheduler = "25s";
 constexpr std::size_t most_problems_shown = 10;
+constexpr std::size_t largest_hosts_file = 64u << 10;
 
 UsageError usage_error(const std::vector<std::string>& problems) {
     std::string text;
@@ -44,17 +46,28 @@ ConfigResult run_command(const Option& command, const std::string& text) {
         {"--help: " + values::quoted(text) + " is not all, the only value it takes"});
 }
 
-std::vector<Given> from_scheduler(const Variables& environment) {
-    const auto scheduler = find_scheduler([&](std::string_view name) -> std::optional<std::string> {
+Lookup lookup_in(const Variables& environment) {
+    return [&](std::string_view name) -> std::optional<std::string> {
         const auto found = environment.find(std::string(name));
         if (found == environment.end()) return std::nullopt;
         return found->second;
-    });
+    };
+}
+
+std::vector<Given> from_scheduler(const Lookup& lookup) {
+    const auto scheduler = find_scheduler(lookup);
     if (!scheduler) return {};
     std::string place(scheduler->name);
     place.append(" (").append(scheduler->variable).append(" is set)");
     return {
         {find_option("shutdown-timeout"), std::string(shutdown_timeout_under_scheduler), place}};
+}
+
+// A pod with a stable name finds it in the hosts file that its kubelet wrote.
+std::string own_name_in_pod(const Lookup& lookup, const ReadFile& read) {
+    const auto host_name = lookup("HOSTNAME");
+    if (!host_name || !lookup("JOB_COMPLETION_INDEX")) return {};
+    return full_name_in_hosts_file(read("/etc/hosts", largest_hosts_file).text, *host_name);
 }
 
 // The last mention, or nothing.
@@ -97,6 +110,7 @@ ConfigResult finish(Assembly& assembly, std::vector<std::string> warnings) {
         return PrintAndExit{print_config(assembly.draft(), assembly.sources()),
                             std::move(warnings)};
     }
+    if (!assembly.advice().empty()) warnings.push_back(assembly.advice());
     return JobConfig{assembly.spec(), assembly.sources(), assembly.draft().dry_run,
                      std::move(warnings), assembly.notes()};
 }
@@ -111,7 +125,9 @@ ConfigResult load_config(const std::vector<std::string>& arguments, const Variab
 
     FromVariables variables = read_variables(environment);
     Assembly assembly;
-    assembly.add(from_scheduler(environment));
+    const Lookup lookup = lookup_in(environment);
+    assembly.add(from_scheduler(lookup));
+    assembly.add(read_placement(lookup, own_name_in_pod(lookup, read)));
     if (const Given* config = find_config_file(variables.given, line.given)) {
         add_job_file(*config, read, assembly);
     }

@@ -50,7 +50,8 @@ std::vector<std::string> hosts_of(const Variables& variables) {
     const auto list = variables.first_of({"SLURM_STEP_NODELIST"});
     if (!list) return {};
     HostList expanded = expand_host_list(list->value);
-    if (!expanded.problem.empty()) throw Unusable{list->name + ": " + expanded.problem};
+    if (!expanded.problem.empty())
+        throw Unusable{list->name + "='" + list->value + "': " + expanded.problem};
     return std::move(expanded.hosts);
 }
 
@@ -70,9 +71,15 @@ SlurmFacts facts_of(const Variables& variables, std::string job_id) {
     SlurmFacts facts;
     facts.job_id = std::move(job_id);
     facts.restart_count = variables.number({"SLURM_RESTART_COUNT"}, 0);
-    const auto step = variables.first_of({"SLURM_STEP_ID", "SLURM_STEPID"});
-    if (!step) return facts;
-    facts.step_id = step->value;
+    facts.job_nodes = variables.number({"SLURM_JOB_NUM_NODES", "SLURM_NNODES"}, 1);
+    facts.in_step = variables
+                        .first_of({"SLURM_STEP_ID", "SLURM_STEPID", "SLURM_STEP_TASKS_PER_NODE",
+                                   "SLURM_STEP_NODELIST"})
+                        .has_value();
+    if (!facts.in_step) return facts;
+    if (const auto step = variables.first_of({"SLURM_STEP_ID", "SLURM_STEPID"})) {
+        facts.step_id = step->value;
+    }
     facts.hosts = hosts_of(variables);
     facts.node_count = variables.number({"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}, 1);
     facts.node_id = variables.number({"SLURM_NODEID"}, 0);

@@ -11,11 +11,13 @@ namespace ddrun::launcher {
 // What a Slurm job or step says about itself in its variables. A step's own variables count more
 // than those of its job, which are inherited.
 struct SlurmFacts {
-    std::string job_id;     // of the whole job
-    std::string step_id;    // empty: not in a step, that is in the batch script or in salloc
-    int restart_count = 0;  // requeues so far
-    int node_count = 1;     // of the step, else of the job
-    int node_id = 0;        // of this node in the step
+    std::string job_id;              // of the whole job
+    bool in_step = false;            // else in the batch script or in salloc's shell
+    std::string step_id;             // of the step, where known
+    int job_nodes = 1;               // of the whole allocation
+    int restart_count = 0;           // requeues so far
+    int node_count = 1;              // of the step, else of the job
+    int node_id = 0;                 // of this node in the step
     std::vector<std::string> hosts;  // by node id; empty outside a step
     int tasks_here = 1;              // copies of this program on this node
     int task_here = 0;               // which of them this is

@@ -97,6 +97,7 @@ std::size_t bytes_of(ElementType type) {
 }
 
 std::string describe(const Call& call) {
+    if (call.sequence == 0) return "making the process group";
     std::string words = name_of(call.operation) + " " + std::to_string(call.sequence);
     if (call.operation == Operation::barrier) return words;
     words += " (";

@@ -26,7 +26,7 @@ struct Call {
 
 [[nodiscard]] std::size_t bytes_of(ElementType type);
 
-// "all_reduce 17 (sum of 1024 float32)"
+// "all_reduce 17 (sum of 1024 float32)"; before the first call (sequence 0) the group is made.
 [[nodiscard]] std::string describe(const Call& call);
 
 // One sentence that says who called what, the same on every rank; nullopt: all calls are equal.

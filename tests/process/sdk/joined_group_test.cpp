@@ -189,6 +189,7 @@ TEST_CASE("a rank killed on one node is named on every rank of all nodes, at eve
             const int victim = at % 5;
             const auto ranks = run_ranks(agent, [&](Worker& worker, std::ostream& say) {
                 auto& group = worker.process_group();
+                worker.barrier();  // all have made it
                 std::vector<float> data(70'000, 1.0f);
                 std::vector<float> all(data.size() * 5);
                 for (int i = 0;; ++i) {

@@ -57,12 +57,14 @@ TEST_CASE("a requeued job is another run") {
 
 TEST_CASE("the batch script is one node, whatever the allocation") {
     Environment batch = step();
-    for (const char* name : {"SLURM_STEP_ID", "SLURM_STEP_NODELIST", "SLURM_STEP_NUM_NODES"}) {
+    for (const char* name : {"SLURM_STEP_ID", "SLURM_STEP_NODELIST", "SLURM_STEP_NUM_NODES",
+                             "SLURM_STEP_TASKS_PER_NODE"}) {
         batch.erase(name);
     }
     const auto facts = read(batch).facts;
     REQUIRE(facts);
-    CHECK(facts->step_id.empty());
+    CHECK_FALSE(facts->in_step);
+    CHECK(facts->job_nodes == 4);
     CHECK(facts->node_count == 1);
     CHECK(facts->run_id() == "7");
 }
