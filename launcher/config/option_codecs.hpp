@@ -14,6 +14,7 @@ using Texts = std::vector<std::string>;
 inline constexpr std::array<std::string_view, 5> numa_words = {"off", "node", "socket", "exclusive",
                                                                "core-complex"};
 inline constexpr std::array<std::string_view, 2> gpu_binding_words = {"none", "per-rank"};
+inline constexpr std::array<std::string_view, 3> agent_store_words = {"auto", "on", "off"};
 
 inline constexpr Codec nodes = {
     [](Draft& draft, std::string_view text) {

@@ -101,6 +101,11 @@ constexpr Option table[] = {
      .more = "A port that somebody else holds ends the job with 71 before any worker starts.",
      .codec = whole_or_none<&Draft::master_port, 1, 65535>, .torchrun = Torchrun::better,
      .difference = "a free port by default; a taken port is named with its holder"},
+    {.name = "agent-store", .group = Group::rendezvous, .metavar = "MODE",
+     .help = "who serves PyTorch's store at MASTER_PORT",
+     .more = "auto: rank 0's ddrun, for programs run under Python; on: always; off: rank 0 itself, for "
+         "which the port is kept free. The store begins empty in every round.",
+     .codec = word<&Draft::agent_store, agent_store_words>, .words = "auto on off"},
     {.name = "local-addr", .group = Group::rendezvous, .metavar = "HOST",
      .help = "address of this node that the others are told",
      .more = "By default the one that reaches the endpoint. On one node: MASTER_ADDR.",

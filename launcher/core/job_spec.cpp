@@ -32,6 +32,19 @@ ProgramKind decided_kind(const JobSpec& spec) {
     return is_script ? ProgramKind::script : ProgramKind::execute;
 }
 
+bool serves_agent_store(const JobSpec& spec) {
+    switch (spec.agent_store) {
+        case AgentStore::on:
+            return true;
+        case AgentStore::off:
+            return false;
+        case AgentStore::automatic:
+            break;
+    }
+    const ProgramKind kind = decided_kind(spec);
+    return kind == ProgramKind::module || kind == ProgramKind::script;
+}
+
 bool has_several_nodes(const JobSpec& spec) {
     return spec.max_nodes + spec.spares > 1;
 }

@@ -54,6 +54,9 @@ struct RankSet {
 enum class NumaBinding { off, node, socket, exclusive, core_complex };
 // per_rank: CUDA_VISIBLE_DEVICES has one entry, LOCAL_RANK keeps its value.
 enum class GpuBinding { none, per_rank };
+// Who serves PyTorch's store at MASTER_ADDR:MASTER_PORT: the agent of rank 0's node (automatic:
+// where ddrun starts Python), or rank 0 itself.
+enum class AgentStore { automatic, on, off };
 
 // --prefix-command RANKS:CMD: CMD's words go before the program of these global ranks; for a rank
 // that several entries name the last one counts.
@@ -85,6 +88,7 @@ struct JobSpec {
     int rendezvous_port = 29400;
     std::optional<std::string> master_addr;
     std::optional<int> master_port;  // taken by somebody else: 71; absent: a free one
+    AgentStore agent_store = AgentStore::automatic;  // on: TORCHELASTIC_USE_AGENT_STORE=True
 
     // --- several nodes; one node has nobody to meet and listens to nobody
     int spares = 0;  // nodes beyond max_nodes that wait until one of the others is lost
@@ -153,6 +157,9 @@ struct JobSpec {
 // What `kind` comes to for this program: execute, module or script; all but execute run under
 // Python.
 [[nodiscard]] ProgramKind decided_kind(const JobSpec& spec);
+
+// Workers find PyTorch's store at the agent of rank 0's node.
+[[nodiscard]] bool serves_agent_store(const JobSpec& spec);
 
 // Nodes have to meet before the first round.
 [[nodiscard]] bool has_several_nodes(const JobSpec& spec);

@@ -80,6 +80,7 @@ WorkerEnv identity_of(const JobSpec& spec, const MachineFacts& facts,
         env.error_file = round.log_dir + "/" + std::to_string(env.rank) + "/error.json";
     }
     env.console_is_terminal = round.console_is_terminal;
+    env.agent_store = serves_agent_store(spec);
     return env;
 }
 

@@ -247,13 +247,34 @@ void AgentRunner::act(const BeginRound& action) {
     round_began_ = detail::now();
     last_round_ = action.grant.round;
     refused_ = 0;
+    serve_store(action.grant);
     if (const std::string warning = logs_.take_warning(); !warning.empty()) {
         log_failed("log files", warning);
     }
 }
 
+// The store of this round's rank 0, empty, from before the first worker. On the address that all
+// nodes are told; where that is a name, on all of this node's.
+void AgentRunner::serve_store(const rendezvous::RoundGranted& grant) {
+    store_refused_ = 0;
+    if (!serves_agent_store(job_.spec) || grant.first_rank != 0) return store_front_.reset();
+    if (store_front_) return store_front_->start_over();
+    namespace ip = boost::asio::ip;
+    boost::system::error_code is_name;
+    const auto address = ip::make_address(grant.master_addr, is_name);
+    const auto port = static_cast<ip::port_type>(grant.master_port);
+    try {
+        const auto everywhere = ip::tcp::endpoint(ip::tcp::v6(), port);
+        store_front_ = std::make_unique<rendezvous::StoreFront>(
+            io_, is_name ? everywhere : ip::tcp::endpoint(address, port));
+    } catch (const boost::system::system_error& error) {
+        store_refused_ = error.code().value();
+    }
+}
+
 void AgentRunner::act(const EndRound& action) {
     workers_.end_round();
+    if (store_front_) store_front_->start_over();
     link_->end_round(action.round);
     round_.reset();
     state_ = "waiting";
@@ -289,6 +310,10 @@ void AgentRunner::act(const GroupAction& action) {
 void AgentRunner::act(const StartWorkers&) {
     const int round = round_->grant().round;
     for (const WorkerPlan& plan : round_->plans()) {
+        if (store_refused_ != 0) {
+            start_failed(plan.local_rank, "listen at MASTER_PORT", store_refused_);
+            continue;
+        }
         keeper_.send(
             [this, round, local_rank = plan.local_rank] { return spawn_frame(round, local_rank); });
     }

@@ -15,6 +15,7 @@
 #include "launcher/runtime/status_file.hpp"
 #include "launcher/runtime/worker_link.hpp"
 #include "launcher/runtime/worker_output.hpp"
+#include "rendezvous/server/store_front.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -105,6 +106,7 @@ class AgentRunner {
 
     [[nodiscard]] std::optional<KeeperLink::Frame> spawn_frame(int round, int local_rank);
     void start_failed(int local_rank, const std::string& stage, int error_number);
+    void serve_store(const rendezvous::RoundGranted& grant);
 
     // After Finish.
     void watch_output();
@@ -138,6 +140,9 @@ class AgentRunner {
     KeeperLink keeper_;
     WorkerOutput output_;
     std::unique_ptr<StatusFile> status_;  // null unless asked for
+    std::unique_ptr<rendezvous::StoreFront>
+        store_front_;        // where rank 0 is, if the agent serves it
+    int store_refused_ = 0;  // error number; 0: it was not
 
     std::optional<MemoryCounters> memory_at_start_;
     TimePoint round_began_{};

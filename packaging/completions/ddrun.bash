@@ -11,6 +11,9 @@ _ddrun_value() { # FLAG BEGINNING
     --rdzv-backend)
         mapfile -t COMPREPLY < <(compgen -W 'ddrun c10d static' -- "$value")
         ;;
+    --agent-store)
+        mapfile -t COMPREPLY < <(compgen -W 'auto on off' -- "$value")
+        ;;
     --secret-file)
         mapfile -t COMPREPLY < <(compgen -f -- "$value")
         ;;
@@ -65,8 +68,8 @@ _ddrun_value() { # FLAG BEGINNING
     esac
 }
 
-_ddrun_flags='--module -m --no-python --run-path --local-rank-flag --prefix-command --stdin --nproc-per-node --nnodes --node-rank --spares --topology-group --role --standalone --rdzv-id --rdzv-endpoint --rdzv-port --rdzv-backend --rdzv-conf --master-addr --master-port --local-addr --interface --secret-file --insecure --make-secret --join-timeout --last-call --heartbeat --lease --rendezvous-grace --status-listen --max-restarts --no-restart-on --restart-backoff --crash-loop --shutdown-timeout --hang-timeout --early-exit-timeout --signals-to-handle --monitor-interval --start-method --env --gpus --gpu-binding --virtual-local-rank --require-gpus --numa-binding --strict-binding --log-dir --redirects -r --tee -t --local-ranks-filter --ranks-filter --log-line-prefix-template --duplicate-stdout-filters --duplicate-stderr-filters --log-strict --status-file --event-log-handler --config --print-config --dry-run --verbose -v --quiet -q --help -h --version -V --print-completion'
-_ddrun_valued=' --local-rank-flag --prefix-command --stdin --nproc-per-node --nnodes --node-rank --spares --topology-group --role --rdzv-id --rdzv-endpoint --rdzv-port --rdzv-backend --rdzv-conf --master-addr --master-port --local-addr --interface --secret-file --join-timeout --last-call --heartbeat --lease --rendezvous-grace --status-listen --max-restarts --no-restart-on --restart-backoff --crash-loop --shutdown-timeout --hang-timeout --early-exit-timeout --signals-to-handle --monitor-interval --start-method --env --gpus --gpu-binding --numa-binding --log-dir --redirects -r --tee -t --local-ranks-filter --ranks-filter --log-line-prefix-template --duplicate-stdout-filters --duplicate-stderr-filters --status-file --event-log-handler --config --print-completion '
+_ddrun_flags='--module -m --no-python --run-path --local-rank-flag --prefix-command --stdin --nproc-per-node --nnodes --node-rank --spares --topology-group --role --standalone --rdzv-id --rdzv-endpoint --rdzv-port --rdzv-backend --rdzv-conf --master-addr --master-port --agent-store --local-addr --interface --secret-file --insecure --make-secret --join-timeout --last-call --heartbeat --lease --rendezvous-grace --status-listen --max-restarts --no-restart-on --restart-backoff --crash-loop --shutdown-timeout --hang-timeout --early-exit-timeout --signals-to-handle --monitor-interval --start-method --env --gpus --gpu-binding --virtual-local-rank --require-gpus --numa-binding --strict-binding --log-dir --redirects -r --tee -t --local-ranks-filter --ranks-filter --log-line-prefix-template --duplicate-stdout-filters --duplicate-stderr-filters --log-strict --status-file --event-log-handler --config --print-config --dry-run --verbose -v --quiet -q --help -h --version -V --print-completion'
+_ddrun_valued=' --local-rank-flag --prefix-command --stdin --nproc-per-node --nnodes --node-rank --spares --topology-group --role --rdzv-id --rdzv-endpoint --rdzv-port --rdzv-backend --rdzv-conf --master-addr --master-port --agent-store --local-addr --interface --secret-file --join-timeout --last-call --heartbeat --lease --rendezvous-grace --status-listen --max-restarts --no-restart-on --restart-backoff --crash-loop --shutdown-timeout --hang-timeout --early-exit-timeout --signals-to-handle --monitor-interval --start-method --env --gpus --gpu-binding --numa-binding --log-dir --redirects -r --tee -t --local-ranks-filter --ranks-filter --log-line-prefix-template --duplicate-stdout-filters --duplicate-stderr-filters --status-file --event-log-handler --config --print-completion '
 
 _ddrun() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} word at=1

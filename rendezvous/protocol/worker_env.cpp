@@ -176,7 +176,7 @@ Variables to_variables(const WorkerEnv& env) {
     result.emplace(console_variable, env.console_is_terminal ? "tty" : "pipe");
     result.emplace(node_rank_variable, std::to_string(env.node_rank));
     result.emplace(variable::worker_tag, env.tag());
-    result.emplace(agent_store_variable, "False");
+    result.emplace(agent_store_variable, env.agent_store ? "True" : "False");
     return result;
 }
 

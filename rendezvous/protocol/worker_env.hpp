@@ -31,6 +31,7 @@ struct WorkerEnv {
     std::string agent_socket;  // "@name" is abstract; empty: no agent, a world of one
     std::string error_file;    // TORCHELASTIC_ERROR_FILE; empty: none
     std::string log_dir;       // DDRUN_LOG_DIR: this node's directory of the round; empty: none
+    bool agent_store = false;  // TORCHELASTIC_USE_AGENT_STORE: PyTorch's store is the agent's
     bool console_is_terminal = false;  // DDRUN_CONSOLE=tty|pipe: what ddrun's own stdout is
 
     // Marks a worker and whatever it starts: "<incarnation>.<round>.<rank>".

@@ -83,6 +83,7 @@ inline const std::map<std::string_view, Sample>& samples() {
         {"gpus",
          {{"2,4,7", " 2, 3 ", "GPU-8932f937-d72c,GPU-1", "MIG-cfb2a8ae", "-1", "0,0"},
           {"0-3", "x", "0,", "gpu0", "GPU-", "0;1"}}},
+        {"agent-store", {{"on", "off"}, {"True", "1", "agent"}}},
         {"gpu-binding", {{"per-rank"}, {"per_rank", "all", "1"}}},
         {"virtual-local-rank", {{"1"}, not_yes_or_no}},
         {"require-gpus", {{"1"}, not_yes_or_no}},
