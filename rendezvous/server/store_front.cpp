@@ -64,21 +64,18 @@ class StoreFront::Session : public std::enable_shared_from_this<Session> {
         requests_.append({buffer.data(), static_cast<std::size_t>(got)});
         serve();
     }
+    // Until nothing whole is left, or the client is too far behind with its answers.
     void serve() {
         const auto self = shared_from_this();
-        while (front_ != nullptr && unsent() <= backlog) {
-            const tcpstore::Request* request = requests_.next();
-            if (request == nullptr) break;
-            front_->answer(*this, *request, requests_.is_legacy());
-        }
-        if (front_ == nullptr) return;
         StoreFront& front = *front_;
-        if (requests_.broken()) {
-            front.drop(client_);
-        } else {
-            flush();
-            if (front_ != nullptr && unsent() <= backlog) wait_readable();
+        for (bool more = true; more && front_ != nullptr && unsent() <= backlog;) {
+            const tcpstore::Request* request = requests_.next();
+            more = request != nullptr;
+            if (more) front.answer(*this, *request, requests_.is_legacy());
+            if (front_ != nullptr && (!more || unsent() > backlog)) flush();
         }
+        if (front_ != nullptr && requests_.broken()) front.drop(client_);
+        if (front_ != nullptr && unsent() <= backlog) wait_readable();
         front.flush_woken();
     }
     void write() {
