@@ -351,3 +351,30 @@ TEST_CASE("K8S-1: as PID 1 ddrun reaps orphans, stops on TERM and keeps the exit
     CHECK(end.code == 0);
     CHECK(has(end.output, "0\n"));
 }
+
+TEST_CASE("a failed pod says why in its termination message; elsewhere that file is left alone") {
+    TemporaryDirectory directory;
+    const std::string message = directory.file("message");
+    for (const bool in_pod : {true, false}) {
+        write_file(message, "as it was");
+        const std::string pod = "mount --bind '" + message + "' /dev/termination-log && exec '" +
+                                ddrun_path() + "' --nproc-per-node=2 sh -c 'exit 3'";
+        Invocation invocation;
+        invocation.argv = {"unshare", "--mount", "sh", "-c",
+                           "mount -t tmpfs none /dev && touch /dev/termination-log && "
+                           "mknod -m 666 /dev/null c 1 3 && " +
+                               pod};
+        if (in_pod) invocation.env["KUBERNETES_SERVICE_HOST"] = "10.0.0.1";
+        const auto end = run(std::move(invocation), 10s);
+        if (has(end.errors, "unshare:") || has(end.errors, "mknod:")) {
+            WARN("skipped: no mount namespace here: " << end.errors);
+            return;
+        }
+        INFO(end.errors);
+        CHECK(end.code == 3);
+        if (in_pod)
+            CHECK(has(read_file(message), "root cause: node"));
+        else
+            CHECK(read_file(message) == "as it was");
+    }
+}
