@@ -222,7 +222,8 @@ RoundStore::Actions RoundStore::abort(const std::string& words) {
     for (Waiting& waiting : std::exchange(waiting_, {})) {
         answers.push_back(refuse(waiting.node, waiting.asked, StoreError::aborted, words));
     }
-    recovering_ = false;
+    // What was not presented yet is not there: an empty store must not answer for it.
+    if (std::exchange(recovering_, false)) lost_ = words;
     Actions more = translate(store_->abort(words));
     std::move(more.begin(), more.end(), std::back_inserter(answers));
     return answers;
