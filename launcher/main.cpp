@@ -13,6 +13,7 @@
 #include "launcher/runtime/run_agent.hpp"
 #include "launcher/runtime/run_logs.hpp"
 #include "launcher/runtime/status_file.hpp"
+#include "launcher/runtime/termination_message.hpp"
 #include "rendezvous/protocol/exit_status.hpp"
 
 #include <poll.h>
@@ -55,6 +56,12 @@ int print_and_succeed(const std::string& text) {
         throw std::system_error(error_number, std::generic_category(), "write to stdout");
     }
     return exit_code::success;
+}
+
+int end_with(int code, const std::string& text) {
+    print(STDERR_FILENO, text);
+    leave_termination_message(own_environment(), text, code);
+    return code;
 }
 
 void print_lines(const std::vector<std::string>& lines, const char* before) {
@@ -146,8 +153,7 @@ int run(std::vector<std::string> arguments) {
         return print_and_succeed(make_user_secret(environment));
     }
     if (const auto* error = std::get_if<UsageError>(&result)) {
-        print(STDERR_FILENO, error->text);
-        return exit_code::usage;
+        return end_with(exit_code::usage, error->text);
     }
     return run_job(std::get<JobConfig>(std::move(result)), environment);
 }
@@ -159,13 +165,12 @@ int main(int argc, char** argv) {
     try {
         return run({argv + std::min(argc, 1), argv + argc});
     } catch (const Refusal& refusal) {
-        print(STDERR_FILENO, std::string("ddrun: ") + refusal.what() + "\n");
-        return refusal.exit_code;
+        return end_with(refusal.exit_code, std::string("ddrun: ") + refusal.what() + "\n");
     } catch (const std::system_error& error) {
-        print(STDERR_FILENO, std::string("ddrun: the system refused: ") + error.what() + "\n");
-        return exit_code::system_refused;
+        return end_with(exit_code::system_refused,
+                        std::string("ddrun: the system refused: ") + error.what() + "\n");
     } catch (const std::exception& error) {
-        print(STDERR_FILENO, std::string("ddrun: internal error: ") + error.what() + "\n");
-        return exit_code::internal_error;
+        return end_with(exit_code::internal_error,
+                        std::string("ddrun: internal error: ") + error.what() + "\n");
     }
 }

@@ -173,10 +173,4 @@ std::string render_summary(const Finish& finish, const SummaryFacts& facts) {
     return lines.text();
 }
 
-std::string termination_message(const std::string& summary) {
-    if (summary.size() <= max_termination_message) return summary;
-    const std::size_t end = summary.rfind('\n', max_termination_message - 1);
-    return summary.substr(0, end == std::string::npos ? max_termination_message : end + 1);
-}
-
 }  // namespace ddrun::launcher

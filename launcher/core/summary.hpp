@@ -38,9 +38,4 @@ struct SummaryFacts {
 // success. Text only, no colour.
 [[nodiscard]] std::string render_summary(const Finish& finish, const SummaryFacts& facts);
 
-// What a pod's termination message may hold of a summary: whole lines, the cause first, at most
-// 4096 bytes, which is all that Kubernetes keeps of a container.
-constexpr std::size_t max_termination_message = 4096;
-[[nodiscard]] std::string termination_message(const std::string& summary);
-
 }  // namespace ddrun::launcher

@@ -1,9 +1,9 @@
 // The job is over: what workers wrote is brought out, the summary said, the keeper sent home.
 #include "launcher/runtime/agent_runner.hpp"
 #include "launcher/runtime/summary_facts.hpp"
+#include "launcher/runtime/termination_message.hpp"
 #include "rendezvous/platform/clock.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,16 +20,6 @@ constexpr auto keeper_patience = std::chrono::seconds(2);
 constexpr auto output_patience = std::chrono::seconds(8);
 // Stop signals of the burst that ended the job do not mean "without a summary".
 constexpr auto burst_patience = std::chrono::milliseconds(500);
-
-// `kubectl describe pod` shows it. Only where the kubelet has put the file there, and never worth
-// more than a try.
-void leave_termination_message(const std::string& summary) {
-    const UniqueFd file(
-        ::open("/dev/termination-log", O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-    if (!file) return;
-    const std::string message = termination_message(summary);
-    [[maybe_unused]] const ssize_t written = ::write(file.get(), message.data(), message.size());
-}
 
 }  // namespace
 
@@ -104,7 +94,7 @@ void AgentRunner::stop_when_all_gone() {
 
 void AgentRunner::say_summary() {
     std::string text = render_summary(*finish_, summary_facts());
-    if (job_.facts.environment.contains("KUBERNETES_SERVICE_HOST")) leave_termination_message(text);
+    leave_termination_message(job_.facts.environment, text, finish_->exit_code);
     while (!text.empty()) {
         const std::size_t end = text.find('\n');
         output_.relay().say(text.substr(0, end));

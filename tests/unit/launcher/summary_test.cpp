@@ -340,16 +340,3 @@ TEST_CASE("a worker of another node is not mistaken for one of this node") {
     finish.workers.back().pid = 7;  // of an older round, in which rank 2 was here
     CHECK_FALSE(cause_was_here(finish));
 }
-
-TEST_CASE("a pod's message is the summary's first lines, whole, as many as a pod may keep") {
-    const std::string small = "ddrun: ./train failed\nddrun: root cause: rank 1\n";
-    CHECK(termination_message(small) == small);
-    std::string large = small;
-    while (large.size() < 10'000) large += "ddrun:   | a line of output\n";
-    const auto message = termination_message(large);
-    CHECK(message.size() <= max_termination_message);
-    CHECK(message.size() > max_termination_message - 100);
-    CHECK(large.starts_with(message));
-    CHECK(message.back() == '\n');
-    CHECK(termination_message(std::string(5000, 'x')).size() == max_termination_message);
-}
