@@ -14,7 +14,8 @@ void leave_termination_message(const Variables& environment, const std::string& 
     if (!environment.contains("KUBERNETES_SERVICE_HOST") || exit_code == 0) return;
     // Not created and not replaced: it is a mount. O_NONBLOCK, because somebody may have put a pipe
     // there.
-    const UniqueFd file(::open("/dev/termination-log", O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+    const UniqueFd file(
+        ::open("/dev/termination-log", O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
     struct stat facts {};
     if (!file || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
     const std::string text = termination_text(summary, exit_code);
