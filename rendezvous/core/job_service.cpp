@@ -239,7 +239,8 @@ void JobService::resume(int node, ConnectionId connection, const NodeHello& hell
     entry.hello.standing = hello.standing;
     by_connection_[connection] = node;
     const bool was_suspect = membership_.heard(node, now);
-    entry.outbox.heard(hello.heard);
+    // Before it has presented itself here, what it has heard was another server's.
+    if (!entry.presenting) entry.outbox.heard(hello.heard);
     welcome(node, entry.presenting);
     if (!entry.presenting) {
         entry.outbox.resend(
@@ -331,7 +332,7 @@ void JobService::said(int, const NodeHello&, TimePoint) {}
 
 void JobService::said(int node, const Heartbeat& heartbeat, TimePoint now) {
     Node& entry = nodes_[node];
-    entry.outbox.heard(heartbeat.heard);
+    if (!entry.presenting) entry.outbox.heard(heartbeat.heard);
     if (!entry.presenting && std::exchange(entry.repeating, false) && all_presented()) {
         close_recovery(now);
     }
@@ -441,7 +442,12 @@ bool JobService::all_presented() const {
 
 void JobService::close_recovery(TimePoint now) {
     if (!std::exchange(recovery_ends_, std::nullopt)) return;
-    for (auto& [node, entry] : nodes_) entry.presenting = false;
+    for (auto& [node, entry] : nodes_) {
+        if (!std::exchange(entry.presenting, false)) continue;
+        entry.outbox.resend([&, at = node](std::uint64_t sequence, const FromJob& payload) {
+            send(at, sequence, payload);
+        });
+    }
     // Nobody else may know what their workers wrote. The round ends with them.
     const std::vector<int> absent_nodes = coordinator_->absent_nodes();
     if (!absent_nodes.empty()) perform(store_.lose("a node was lost with a part of the store"));

@@ -282,6 +282,28 @@ TEST_CASE("RDZV-10: a write that the lost server may have made is not made twice
     CHECK(std::get<StoreNumber>(answers[1].reply).value == 1);
 }
 
+TEST_CASE(
+    "RDZV-10: a node that never heard the new server's welcome is not told by the old one's "
+    "count") {
+    ServiceStory story;
+    story.say(1, resumer(1));
+    NodeHello second = resumer(2);
+    second.heard = 40;  // of the old server
+    story.say(2, second);
+    PresentKeys none;
+    none.round = 4;
+    story.say(1, none);
+    // n1 is told to stop: n2 has to hear of it. But its connection is gone, welcome included.
+    Leave leave;
+    leave.cause.kind = CauseKind::node_left;
+    leave.cause.words = "n1 leaves";
+    story.tell(1, leave);
+    story.feed(PeerGone{2});
+    story.say(9, second);
+    story.say(9, none);
+    CHECK(story.payloads<StopRound>(9).size() == 1);
+}
+
 TEST_CASE("RDZV-10: who does not come back to a rebuilt server is lost with the window") {
     ServiceStory story;
     story.say(1, resumer(1));
