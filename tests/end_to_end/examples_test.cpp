@@ -44,6 +44,21 @@ TEST_CASE("01_hello_ranks: every rank says hello, and all are seen") {
     CHECK(has(alone.output, "hello from rank 0 of 1"));
 }
 
+TEST_CASE("a worker in C has ranks, store, collectives and codes") {
+    const std::string program = std::string(DDRUN_BUILD_DIR) + "/tests/end_to_end/test_c_worker";
+    const auto end = run_ddrun({"--nproc-per-node=2", program}, 20s);
+    INFO(end.output << end.errors);
+    CHECK(end.code == 0);
+    CHECK(has(end.output, "hello 0 of 2: sum 3 mean 0.5 part 0 last 1 stop 0"));
+    CHECK(has(end.output, "hello 1 of 2: sum 3 mean 0.5 part 2 last 1 stop 0"));
+    const auto alone = run({{program}, {}, {}, "", false, false, {}}, 10s);
+    CHECK(has(alone.output, "hello 0 of 1: sum 1 mean 0 part 0 last 0 stop 0"));
+    const auto never =
+        run_ddrun({"--nproc-per-node=2", "--max-restarts=3", program, "no data"}, 20s);
+    CHECK(never.code == 93);
+    CHECK(has(never.errors, "no data"));
+}
+
 TEST_CASE("02_all_reduce: every element is right") {
     const auto end = run_ddrun({"--nproc-per-node=2", example("02_all_reduce")}, 60s);
     CHECK(end.code == 0);
