@@ -131,6 +131,35 @@ TEST_CASE("a ddrun killed on one node ends the step on all, with one code") {
     CHECK(step->leaves_nothing(2s));
 }
 
+TEST_CASE("in an allocation with --no-kill a spare node takes the place of a lost one") {
+    DDRUN_NEEDS_SLURM();
+    const std::string go = cluster().directory() + "/go";
+    const auto step = cluster().start(
+        cluster().srun_ddrun({"-N4", "--no-kill", "--kill-on-bad-exit=0"},
+                             {"--nnodes=3", "--spares=1", "--max-restarts=1", "--restart-backoff=0",
+                              "--heartbeat=200ms", "--lease=3s", "sh", "-c",
+                              "echo here $RANK attempt $TORCHELASTIC_RESTART_COUNT on $(hostname); "
+                              "until [ -e " +
+                                  go + " ]; do sleep 0.1; done"}));
+    REQUIRE(step->wait_until([&] { return count_of(step->output(), "attempt 0") == 3; }, 20s));
+    // Of the node of rank 1: ddrun, and what it started for it.
+    for (const pid_t pid : step->descendants()) {
+        const std::string process = "/proc/" + std::to_string(pid);
+        if (read_file(process + "/comm") != "ddrun\n") continue;
+        if (has(read_file(process + "/environ"), "SLURMD_NODENAME=n2")) ::kill(pid, SIGKILL);
+    }
+    const bool replaced =
+        step->wait_until([&] { return count_of(step->output(), "attempt 1") == 3; }, 20s);
+    write_file(go, "");
+    const auto code = step->wait(20s);
+    INFO(step->output() << step->errors());
+    CHECK(replaced);
+    CHECK(code);
+    CHECK(has(step->output(), "here 1 attempt 1 on n4"));
+    CHECK(step->leaves_nothing(2s));
+    std::filesystem::remove(go);
+}
+
 TEST_CASE("SLURM-6: a requeued job is a new run that goes on from its checkpoint") {
     DDRUN_NEEDS_SLURM();
     if (!std::filesystem::exists(example("04_train_gpt"))) {
