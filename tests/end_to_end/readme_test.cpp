@@ -38,7 +38,7 @@ std::vector<std::string> commands() {
             plain = line == "```";
         } else if (inside && plain &&
                    starts_with_any(line, {"ddrun ", "ddrun-", "./", "srun ", "cmake ", "cpack ",
-                                          "python3 ", "pip ", "command: "})) {
+                                          "python3 ", "pip ", "docker ", "command: "})) {
             found.push_back(without_remark(line));
         }
     }
@@ -58,6 +58,8 @@ const std::vector<Elsewhere>& run_elsewhere() {
         {"cpack --config build/release/CPackConfig.cmake -G DEB", "tests/packages/check",
          "cpack --config"},
         {"python3 packaging/wheel/build", "tests/packages/check", "packaging/wheel/build"},
+        {"docker build -f packaging/docker/Dockerfile --target runtime", "tests/packages/image",
+         "packaging/docker/Dockerfile"},
         {"srun --ntasks-per-node=1 ddrun", "tests/scheduler/slurm_test.cpp", "--ntasks-per-node=1"},
     };
     return list;

@@ -198,3 +198,32 @@ TEST_CASE("K8S-2: a pod that comes back under its name with a new address is fou
     INFO(cluster.said());
     CHECK(has(cluster.on(1).output(), "rank 1 master 10.9.0.9"));
 }
+
+TEST_CASE("K8S: a proxy that accepts and closes until pod 0 is there is waited out") {
+    DDRUN_NEEDS_HOSTS();
+    Cluster cluster(2);
+    cluster.flags = {"--nnodes=2"};
+    Program proxy(
+        cluster.hosts.on(0, Invocation{{"/usr/bin/python3", "-uc",
+                                        "import socket\n"
+                                        "s = socket.socket()\n"
+                                        "s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
+                                        "s.bind(('10.9.0.1', 29400)); s.listen(64); print('up')\n"
+                                        "while True: s.accept()[0].close(); print('closed')\n"},
+                                       {},
+                                       {},
+                                       "",
+                                       false,
+                                       false,
+                                       {}}));
+    REQUIRE(proxy.wait_for_output("up", 5s));
+    auto& early = cluster.start(1, "echo rank $RANK");
+    REQUIRE(proxy.wait_until([&] { return count_of(proxy.output(), "closed") >= 3; }, 10s));
+    CHECK_FALSE(early.wait(0ms));
+    proxy.send_signal(SIGKILL);
+    REQUIRE(proxy.wait(5s));
+    cluster.start(0, "echo rank $RANK");
+    CHECK(cluster.all_end_with(0, 15s));
+    INFO(cluster.said());
+    CHECK(has(early.output(), "rank 1"));
+}
