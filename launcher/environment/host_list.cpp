@@ -78,7 +78,11 @@ Pattern pattern_of(std::string_view name) {
         if (close == std::string_view::npos) refuse(name, "has a bracket that does not end");
         const std::string_view list = rest.substr(open + 1, close - open - 1);
         if (list.find('[') != std::string_view::npos) refuse(name, "has a bracket in a bracket");
-        pattern.literals.emplace_back(rest.substr(0, open));
+        const std::string_view literal = rest.substr(0, open);
+        if (literal.find(']') != std::string_view::npos) {
+            refuse(name, "has a bracket that does not begin");
+        }
+        pattern.literals.emplace_back(literal);
         pattern.brackets.push_back(numbers_of(list));
         rest.remove_prefix(close + 1);
     }

@@ -19,7 +19,8 @@ struct HostList {
 // The names in the order of `scontrol show hostnames` (checked against Slurm 22.05). Numbers keep
 // the width of the low end of their range. Of several brackets in one name the last varies fastest,
 // the others from the left to the right ever slower. Refused: what Slurm refuses, and what it
-// misreads: an open bracket, blanks in brackets, a range without its end.
+// misreads: an open bracket, a ']' too many, blanks in brackets, a range without its end, letters
+// in its low end, a name of several brackets one of which is bad (dropped in silence).
 [[nodiscard]] HostList expand_host_list(std::string_view text);
 
 }  // namespace ddrun::launcher

@@ -44,10 +44,10 @@ TEST_CASE("SLURM-3: several brackets: the last one fastest, then from the left")
 }
 
 TEST_CASE("SLURM-3: what is not legal is refused, naming the part") {
-    const std::string list =
-        GENERATE("n[3-1]", "n[]", "n[1--2]", "n[a-b]", "n[1,,2]", "n[1x2]", "n[[1]]", "n[1 ,2]",
-                 "n[1-70000]", "n[0-0x1]", "n[1-2]-ib", "a[1-2],b[1-2]x", "n[1-2", "n[1-2]x[1-",
-                 "n[-1]", "n[1-]", "n[99999999999999999999]", "n[1-1000][1-1000]");
+    const std::string list = GENERATE(
+        "n[3-1]", "n[]", "n[1--2]", "n[a-b]", "n[1,,2]", "n[1x2]", "n[[1]]", "n[1 ,2]",
+        "n[1-70000]", "n[0-0x1]", "n[1-2]-ib", "a[1-2],b[1-2]x", "n[1-2", "n[1-2]x[1-", "n[-1]",
+        "n[1-]", "n[99999999999999999999]", "n[1-1000][1-1000]", "a]n[1-2]", "n[1]x]y[2]");
     const HostList expanded = expand_host_list("good," + list);
     CAPTURE(list);
     CHECK(expanded.hosts.empty());
