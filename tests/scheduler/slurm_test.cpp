@@ -201,12 +201,16 @@ TEST_CASE("the sbatch templates run as they are") {
     const std::string bin = cluster().directory() + "/bin";
     std::filesystem::create_directory(bin);
     std::filesystem::create_symlink(ddrun_path(), bin + "/ddrun");
+    // Long enough for the last node to come: a spare of a job that is over waits for its join
+    // time-out.
+    const std::string program = cluster().directory() + "/hello";
+    write_script(program, "#!/bin/sh\n" + example("01_hello_ranks") + "; sleep 8\n");
     for (const auto& [file, hellos] :
          {std::pair("one_node.sbatch", 2u), {"many_nodes.sbatch", 8u}, {"spare.sbatch", 6u}}) {
-        const auto end = cluster().run({"sbatch", "--wait", "--output=template.log",
-                                        "--export=ALL,WORKERS=2,PATH=" + bin +
-                                            ":/usr/bin:/bin,PROGRAM=" + example("01_hello_ranks"),
-                                        folder + file});
+        const auto end = cluster().run(
+            {"sbatch", "--wait", "--output=template.log",
+             "--export=ALL,WORKERS=2,PATH=" + bin + ":/usr/bin:/bin,PROGRAM=" + program,
+             folder + file});
         const std::string said = read_file(cluster().directory() + "/template.log");
         CAPTURE(file, end.errors, said);
         CHECK(end.code == 0);
