@@ -291,10 +291,9 @@ void AgentRunner::act(const SuspendSelf&) {
 }
 
 void AgentRunner::suspend_self() {
-    if (stop_this_process()) {
-        // Also when the kernel ignored the stop, because nobody could ever end it.
-        happen(AgentEvent(SignalArrived{SIGCONT, 0, 0, false}));
-    }
+    stop_this_process();
+    // Also when the kernel ignored the stop, because nobody could ever end it.
+    happen(AgentEvent(SignalArrived{SIGCONT, 0, 0, false}));
 }
 
 void AgentRunner::on(const keeper::Suspended&) {

@@ -1,7 +1,11 @@
 #include "launcher/runtime/process_setup.hpp"
 
 #include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <initializer_list>
 
@@ -65,21 +69,36 @@ void block_signals(const sigset_t& signals) {
     ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
 }
 
-// The kernel forgets a waiting SIGCONT when it stops a process.
-bool stop_this_process() {
-    sigset_t waiting;
-    ::sigpending(&waiting);
-    if (::sigismember(&waiting, SIGCONT) == 1) {
-        return false;
-    }
-    sigset_t stop;
+namespace {
+
+sigjmp_buf continued;
+
+extern "C" void leave_the_stop(int) {
+    siglongjmp(continued, 1);
+}
+
+}  // namespace
+
+// The kernel forgets a waiting SIGCONT when it stops a process. So whoever says "go on" a moment
+// before the stop must prevent it: from before the last instruction towards the stop, SIGCONT leads
+// away from it, by a jump out of its handler. Nothing in between has a destructor.
+void stop_this_process() {
+    struct sigaction jump {};
+    struct sigaction usual {};
+    jump.sa_handler = leave_the_stop;
+    ::sigaction(SIGCONT, &jump, &usual);
+    sigset_t both;
     sigset_t before;
-    ::sigemptyset(&stop);
-    ::sigaddset(&stop, SIGTSTP);
-    ::pthread_sigmask(SIG_UNBLOCK, &stop, &before);
-    ::raise(SIGTSTP);
+    ::sigemptyset(&both);
+    ::sigaddset(&both, SIGTSTP);
+    ::sigaddset(&both, SIGCONT);
+    ::pthread_sigmask(SIG_BLOCK, &both, &before);
+    if (sigsetjmp(continued, 0) == 0) {
+        ::pthread_sigmask(SIG_UNBLOCK, &both, nullptr);
+        ::syscall(SYS_tgkill, ::getpid(), ::gettid(), SIGTSTP);
+    }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return true;
+    ::sigaction(SIGCONT, &usual, nullptr);
 }
 
 }  // namespace ddrun::launcher

@@ -26,9 +26,9 @@ struct InheritedState {
 void block_signals(const sigset_t& signals);
 
 // Stops this process as Ctrl-Z stops any other, and returns when it goes on. Returns at once where
-// no shell could continue it: in an orphaned process group (`ssh -t host ddrun`), as process 1.
-// False: not stopped, because a SIGCONT is already waiting to be read. For the only thread with
+// no shell could continue it: in an orphaned process group (`ssh -t host ddrun`), as process 1; and
+// where a SIGCONT has come, even a moment before. Takes that SIGCONT. For the only thread with
 // signals.
-bool stop_this_process();
+void stop_this_process();
 
 }  // namespace ddrun::launcher

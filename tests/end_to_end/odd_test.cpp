@@ -44,13 +44,13 @@ TEST_CASE("Ctrl-Z where no shell could say fg does not freeze the job") {
 }
 
 TEST_CASE("CONT at the heels of TSTP leaves nothing stopped") {
-    for (int trial = 0; trial < 20; ++trial) {
+    for (int trial = 0; trial < 60; ++trial) {
         auto invocation = shell("echo ready; sleep 999");
         invocation.before_exec = [] { ::setpgid(0, 0); };
         Program job(invocation);
         REQUIRE(all_ready(job));
         job.send_signal(SIGTSTP);
-        ::usleep(static_cast<useconds_t>(trial * 100));
+        ::usleep(static_cast<useconds_t>(trial * 30));
         job.send_signal(SIGCONT);
         job.send_signal(SIGTERM);
         REQUIRE(job.wait(10s) == 143);
