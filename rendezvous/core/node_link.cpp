@@ -253,8 +253,11 @@ void NodeLink::note(const Verdict& verdict) {
     unsettled_.clear();
     loopback_hint_.reset();
     if (!is_over()) return;
-    // Nobody runs beside us any more: workers may end in peace.
-    if (fence_ == FenceState::frozen) fence(FenceStep::thaw, "the job is over");
+    // Over for this node, which may have been given up: another round can be running by now, beside
+    // which what is frozen here must not wake, not even to end.
+    if (fence_ == FenceState::frozen)
+        fence(FenceStep::kill,
+              "the job is over for this node; frozen workers are not woken for that");
     lease_end_ = TimePoint::max();
     out_.push_back(LeaseUntil{lease_end_});
 }
