@@ -1,21 +1,9 @@
 #include "launcher/environment/kubernetes.hpp"
 
-#include <charconv>
+#include "launcher/environment/number.hpp"
 
 namespace ddrun::launcher {
 namespace {
-
-std::optional<int> number_in(const std::string& text) {
-    int number = 0;
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number);
-    if (error != std::errc{} || rest != end || number < 0) return std::nullopt;
-    return number;
-}
-
-std::string not_a_number(const std::string& variable, const std::string& value) {
-    return variable + "='" + value + "' is not a number";
-}
 
 // "train-3.train.ns.svc" of index 3 is "train-0.train.ns.svc" of index 0. Empty: the name does not
 // end in the index, so it is not a stable one.
@@ -30,7 +18,7 @@ std::string name_of_first(const std::string& own_name, int index) {
 }
 
 PodReading read_indexed_job(const std::string& index, const std::string& own_name) {
-    const auto number = number_in(index);
+    const auto number = natural_number(index);
     if (!number) return {std::nullopt, not_a_number("JOB_COMPLETION_INDEX", index)};
     PodFacts facts;
     facts.index = *number;
@@ -45,9 +33,9 @@ PodReading read_pytorch_job(const Lookup& lookup) {
     const auto world = lookup("WORLD_SIZE");
     const auto master = lookup("MASTER_ADDR");
     if (!rank || !world || !master || master->empty()) return {};
-    const auto index = number_in(*rank);
+    const auto index = natural_number(*rank);
     if (!index) return {std::nullopt, not_a_number("RANK", *rank)};
-    const auto count = number_in(*world);
+    const auto count = natural_number(*world);
     if (!count) return {std::nullopt, not_a_number("WORLD_SIZE", *world)};
     return {PodFacts{*index, "RANK", count, *master, "MASTER_ADDR"}, {}};
 }

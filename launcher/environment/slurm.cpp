@@ -1,6 +1,7 @@
 #include "launcher/environment/slurm.hpp"
 
 #include "launcher/environment/host_list.hpp"
+#include "launcher/environment/number.hpp"
 
 #include <charconv>
 #include <initializer_list>
@@ -33,13 +34,9 @@ class Variables {
     [[nodiscard]] int number(std::initializer_list<const char*> names, int otherwise) const {
         const auto found = first_of(names);
         if (!found) return otherwise;
-        int number = 0;
-        const char* end = found->value.data() + found->value.size();
-        const auto [rest, error] = std::from_chars(found->value.data(), end, number);
-        if (error != std::errc{} || rest != end || number < 0) {
-            throw Unusable{found->name + "='" + found->value + "' is not a number"};
-        }
-        return number;
+        const auto number = natural_number(found->value);
+        if (!number) throw Unusable{not_a_number(found->name, found->value)};
+        return *number;
     }
 
   private:

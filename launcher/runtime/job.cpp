@@ -3,6 +3,7 @@
 #include "launcher/runtime/refusal.hpp"
 #include "rendezvous/platform/random.hpp"
 #include "rendezvous/protocol/exit_status.hpp"
+#include "rendezvous/protocol/fnv1a.hpp"
 
 #include <csignal>
 #include <cstdint>
@@ -24,16 +25,10 @@ Job decide_job(JobSpec spec, MachineFacts facts, const InheritedState& inherited
 
 namespace {
 
-// FNV-1a over what is run: enough to tell that two nodes run different things.
+// Over what is run: enough to tell that two nodes run different things.
 std::uint64_t digest_of_command(const JobSpec& spec) {
-    std::uint64_t digest = 0xcbf29ce484222325u;
-    const auto add = [&](const std::string& word) {
-        for (const char byte : word + '\0') {
-            digest = (digest ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
-        }
-    };
-    add(spec.program);
-    for (const std::string& argument : spec.arguments) add(argument);
+    std::uint64_t digest = fnv1a(spec.program + '\0');
+    for (const std::string& argument : spec.arguments) digest = fnv1a(argument + '\0', digest);
     return digest;
 }
 

@@ -2,6 +2,7 @@
 
 #include "rendezvous/core/coordinator.hpp"
 #include "rendezvous/core/verdict.hpp"
+#include "rendezvous/protocol/fnv1a.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -340,15 +341,12 @@ void Coordinator::say_grant(int node) {
     say(node, grant);
 }
 
-// FNV-1a, 64 bits. The same on every node, so that a server that starts empty can tell whether
+// The same on every node, so that a server that starts empty can tell whether
 // those who come back were in one round.
 std::uint64_t Coordinator::digest_of(const std::vector<Placement>& placements) const {
-    std::uint64_t digest = 0xcbf29ce484222325u;
+    std::uint64_t digest = fnv1a_basis;
     const auto mix = [&digest](std::string_view text) {
-        for (const char c : text) {
-            digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-        }
-        digest = (digest ^ 0x1ffu) * 0x100000001b3u;
+        digest = fnv1a_step(fnv1a(text, digest), 0x1ffu);
     };
     mix(number(grant_.round));
     for (const Placement& place : placements) {

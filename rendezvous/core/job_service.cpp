@@ -242,10 +242,7 @@ void JobService::resume(int node, ConnectionId connection, const NodeHello& hell
     // Before it has presented itself here, what it has heard was another server's.
     if (!entry.presenting) entry.outbox.heard(hello.heard);
     welcome(node, entry.presenting);
-    if (!entry.presenting) {
-        entry.outbox.resend(
-            [&](std::uint64_t sequence, const FromJob& payload) { send(node, sequence, payload); });
-    }
+    if (!entry.presenting) resend(node);
     if (!was_suspect) return;
     tell_coordinator(NodeSuspect{node, false}, now);
 }
@@ -332,9 +329,9 @@ void JobService::said(int, const NodeHello&, TimePoint) {}
 
 void JobService::said(int node, const Heartbeat& heartbeat, TimePoint now) {
     Node& entry = nodes_[node];
-    if (!entry.presenting) entry.outbox.heard(heartbeat.heard);
-    if (!entry.presenting && std::exchange(entry.repeating, false) && all_presented()) {
-        close_recovery(now);
+    if (!entry.presenting) {
+        entry.outbox.heard(heartbeat.heard);
+        if (std::exchange(entry.repeating, false) && all_presented()) close_recovery(now);
     }
     HeartbeatSeen seen;
     seen.number = heartbeat.number;
@@ -361,8 +358,7 @@ void JobService::said(int node, const PresentKeys& keys, TimePoint) {
     if (!keys.last) return;
     entry.presenting = false;
     entry.repeating = true;
-    entry.outbox.resend(
-        [&](std::uint64_t sequence, const FromJob& payload) { send(node, sequence, payload); });
+    resend(node);
 }
 
 void JobService::said(int node, const Goodbye&, TimePoint now) {
@@ -443,10 +439,7 @@ bool JobService::all_presented() const {
 void JobService::close_recovery(TimePoint now) {
     if (!std::exchange(recovery_ends_, std::nullopt)) return;
     for (auto& [node, entry] : nodes_) {
-        if (!std::exchange(entry.presenting, false)) continue;
-        entry.outbox.resend([&, at = node](std::uint64_t sequence, const FromJob& payload) {
-            send(at, sequence, payload);
-        });
+        if (std::exchange(entry.presenting, false)) resend(node);
     }
     // Nobody else may know what their workers wrote. The round ends with them.
     const std::vector<int> absent_nodes = coordinator_->absent_nodes();
@@ -494,6 +487,11 @@ void JobService::tell(int node, FromJob payload) {
 
 void JobService::tell_all(const Notice& notice) {
     for (const auto& [node, entry] : nodes_) tell(node, FromCoordinator(notice));
+}
+
+void JobService::resend(int node) {
+    nodes_[node].outbox.resend(
+        [&](std::uint64_t sequence, const FromJob& payload) { send(node, sequence, payload); });
 }
 
 void JobService::send(int node, std::uint64_t sequence, const FromJob& payload) {

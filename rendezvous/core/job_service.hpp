@@ -114,6 +114,7 @@ class JobService {
 
     void tell(int node, FromJob payload);
     void tell_all(const Notice& notice);
+    void resend(int node);  // what it has not heard
     void send(int node, std::uint64_t sequence, const FromJob& payload);
     void say(ConnectionId connection, FromServer message);
     void forget(int node);

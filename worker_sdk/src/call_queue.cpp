@@ -1,10 +1,9 @@
 #include "worker_sdk/src/call_queue.hpp"
 
+#include "rendezvous/platform/quiet_thread.hpp"
+
 #include <ddrun/error.hpp>
 #include <ddrun/process_group.hpp>
-
-#include <pthread.h>
-#include <signal.h>
 
 #include <utility>
 
@@ -95,15 +94,7 @@ std::shared_ptr<WorkState> CallQueue::post(Call call) {
 }
 
 std::shared_ptr<WorkState> CallQueue::add(Call call) {
-    if (!thread_.joinable()) {
-        sigset_t all;
-        sigset_t before;
-        ::sigfillset(&all);  // signals belong to the program's own threads
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);
-        thread_ = std::thread([this] { serve(); });
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        ::pthread_setname_np(thread_.native_handle(), "ddrun-group");
-    }
+    if (!thread_.joinable()) thread_ = start_quiet_thread("ddrun-group", [this] { serve(); });
     posted_.push_back({std::move(call), std::make_shared<WorkState>(++calls_)});
     changed_.notify_all();
     return posted_.back().state;

@@ -60,5 +60,10 @@ void throw_failure(const Failure& failure) {
     throw Error(failure.kind, failure.words);
 }
 
+void throw_foreign_value(const std::string& key) {
+    throw Error(ErrorKind::store, "the store has something else at '" + key +
+                                      "': keys of 'ddrun.' belong to the SDK");
+}
+
 }  // namespace detail
 }  // namespace ddrun

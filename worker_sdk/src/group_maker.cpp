@@ -109,33 +109,43 @@ std::vector<int> GroupMaker::nodes_of(const std::vector<int>& ranks) {
 }
 
 std::unique_ptr<ProcessGroup> GroupMaker::make_on_node(const Members& members) {
-    const auto token = std::make_shared<int>();
     GroupHooks outer = hooks(members);
-    outer.ends = [this, token] { worker_.end_watch.remove(*token); };
+    const EndToken token = stop_hearing_when_destroyed(outer);
     auto group = make_shared(members, std::move(outer));
-    *token = worker_.end_watch.add(
-        [own = group.get()](const Failure& failure) { own->break_up(fault_of(failure)); });
+    let_hear(*group, token);
     return group;
 }
 
 std::unique_ptr<ProcessGroup> GroupMaker::make_joined(const Members& members) {
     if (!mesh_)
         mesh_ = std::make_unique<Mesh>(*worker_.store, worker_.env.rank, worker_.env.master_addr);
-    const auto token = std::make_shared<int>();
     const auto self = std::make_shared<JoinedGroup*>();
     GroupHooks outer = hooks(members);
     auto local = members.local.size() > 1
                      ? make_shared(members, JoinedGroup::local_hooks(self, outer))
                      : nullptr;
-    outer.ends = [this, token] { worker_.end_watch.remove(*token); };
+    const EndToken token = stop_hearing_when_destroyed(outer);
     auto group = std::make_unique<JoinedGroup>(
         JoinedGroup::Layout{members.name, members.self, members.ranks, members.nodes},
         *worker_.store, *mesh_, std::move(local), worker_.options.shared_bytes_per_rank,
         worker_.options.collective_timeout, std::move(outer));
     *self = group.get();
-    *token = worker_.end_watch.add(
-        [own = group.get()](const Failure& failure) { own->break_up(fault_of(failure)); });
+    let_hear(*group, token);
     return group;
+}
+
+// A group is told when nothing with peers can finish any more, from when it exists until it is
+// destroyed.
+GroupMaker::EndToken GroupMaker::stop_hearing_when_destroyed(GroupHooks& hooks) {
+    const auto token = std::make_shared<int>();
+    hooks.ends = [this, token] { worker_.end_watch.remove(*token); };
+    return token;
+}
+
+template <typename Group>
+void GroupMaker::let_hear(Group& group, const EndToken& token) {
+    *token = worker_.end_watch.add(
+        [&group](const Failure& failure) { group.break_up(fault_of(failure)); });
 }
 
 // The ranks of this node. The control thread, which lives as long as the worker, holds what shows

@@ -54,6 +54,10 @@ class GroupMaker {
                                                            GroupHooks hooks);
     [[nodiscard]] std::unique_ptr<ProcessGroup> make_on_node(const Members& members);
     [[nodiscard]] std::unique_ptr<ProcessGroup> make_joined(const Members& members);
+    using EndToken = std::shared_ptr<int>;
+    [[nodiscard]] EndToken stop_hearing_when_destroyed(GroupHooks& hooks);
+    template <typename Group>
+    void let_hear(Group& group, const EndToken& token);
     [[nodiscard]] std::unique_ptr<Arena> open_arena(const Members& members);
     [[nodiscard]] GroupHooks hooks(const Members& members) const;
 

@@ -1,9 +1,8 @@
 #include "launcher/runtime/output/output_relay.hpp"
 
 #include "launcher/runtime/output/relay_loop.hpp"
+#include "rendezvous/platform/quiet_thread.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -22,19 +21,12 @@ constexpr auto kernel_patience = std::chrono::seconds(3);
 
 // Signals belong to the control thread. SIGPIPE and SIGXFSZ stay pending here, and a background job
 // may write to its terminal (SIGTTOU).
-std::thread start_without_signals(std::function<void()> body) {
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread thread;
+std::thread start_output_thread(std::function<void()> body) {
     try {
-        thread = std::thread(std::move(body));
+        return start_quiet_thread("ddrun-output", std::move(body));
     } catch (const std::system_error& error) {
         throw std::system_error(error.code(), "output thread");
     }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return thread;
 }
 
 }  // namespace
@@ -44,8 +36,7 @@ class OutputRelay::Thread {
     Thread(RelayOptions options, RelayCallbacks callbacks)
         : patience_(options.reader_patience),
           shared_(std::make_shared<Shared>(options, callbacks)) {
-        thread_ = start_without_signals([shared = shared_] {
-            ::pthread_setname_np(::pthread_self(), "ddrun-output");
+        thread_ = start_output_thread([shared = shared_] {
             shared->loop.run();
             const std::lock_guard lock(shared->mutex);
             shared->ended = true;

@@ -1,10 +1,9 @@
 #include "worker_sdk/src/control/control_link.hpp"
 
+#include "rendezvous/platform/quiet_thread.hpp"
 #include "worker_sdk/src/failure.hpp"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -42,18 +41,6 @@ UniqueFd make_eventfd() {
         throw Error(ErrorKind::system,
                     std::string("no eventfd for the worker: ") + std::strerror(errno));
     return fd;
-}
-
-// Signals belong to the program's own threads.
-std::thread start_thread(std::function<void()> body) {
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread thread(std::move(body));
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    ::pthread_setname_np(thread.native_handle(), "ddrun-control");
-    return thread;
 }
 
 template <std::size_t Count>
@@ -102,7 +89,7 @@ ControlLink::ControlLink(UniqueFd socket, OnStop on_stop)
       wake_(make_eventfd()),
       socket_(std::move(socket)),
       step_(no_step),
-      thread_(start_thread([this] { run(); })) {}
+      thread_(start_quiet_thread("ddrun-control", [this] { run(); })) {}
 
 ControlLink::~ControlLink() {
     if (guard_.in_child()) {

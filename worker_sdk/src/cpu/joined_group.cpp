@@ -1,14 +1,11 @@
 #include "worker_sdk/src/cpu/joined_group.hpp"
 
 #include "worker_sdk/core/failure_text.hpp"
-#include "worker_sdk/core/words.hpp"
 #include "worker_sdk/src/cpu/combine.hpp"
+#include "worker_sdk/src/cpu/copy_bytes.hpp"
 #include "worker_sdk/src/failure.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <thread>
 #include <utility>
 
 namespace ddrun::detail {
@@ -16,8 +13,6 @@ namespace {
 
 // The lanes of a node give up first, so that its own meetings do not blame a rank of the node.
 constexpr auto local_slack = std::chrono::seconds(5);
-// For the word of whoever knows better: another rank, or the agent.
-constexpr auto word_patience = std::chrono::seconds(1);
 
 const auto nothing = [](const auto&) {};
 
@@ -27,10 +22,6 @@ TimePoint clock_now() {
 
 ReduceOp without_average(ReduceOp op) {
     return op == ReduceOp::avg ? ReduceOp::sum : op;
-}
-
-void copy_bytes(void* to, const void* from, std::size_t bytes) {
-    if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }
 
 int place_on_node(const std::vector<int>& nodes, int self, int& node) {
@@ -228,8 +219,8 @@ void JoinedGroup::do_reduce_scatter(const void* input, std::size_t input_count, 
                        .reduce = op};
     if (const auto problem = misfit(call, input_count, size()))
         throw Error(ErrorKind::invalid_use, *problem);
-    std::vector<std::byte> sums(input_count * element);
-    copy_bytes(sums.data(), input, sums.size());
+    const auto* const from = static_cast<const std::byte*>(input);
+    std::vector<std::byte> sums(from, from + input_count * element);
     const Slice here = node_ranks(node_);
     run(
         call, options,
@@ -339,119 +330,6 @@ std::vector<NodeRing::Block> JoinedGroup::node_blocks(std::byte* data, std::size
         blocks.push_back({data + ranks.first * each, ranks.count * each});
     }
     return blocks;
-}
-
-// --- when it breaks -----------------------------------------------------------------------------
-
-bool JoinedGroup::is_broken() const {
-    return fault_ != 0 || (local_ && local_->fault().kind != Fault::Kind::none);
-}
-
-void JoinedGroup::fail(const Call& call, const WireTrouble& trouble) {
-    if (const Fault fault = unpack(fault_); fault.kind != Fault::Kind::none)
-        fail(by_fault(call, fault));
-    if (trouble.kind == WireTrouble::Kind::timed_out) fail(late(call, trouble.rank));
-    if (trouble.kind == WireTrouble::Kind::stopped && is_broken())
-        fail(by_fault(call, local_->fault()));
-    fail(closed_by(call, trouble));
-}
-
-void JoinedGroup::fail(const CallMismatch& mismatch, const Call& call) {
-    const bool first = world_rank() < mismatch.rank;
-    const std::array<Call, 2> calls = {first ? call : mismatch.theirs,
-                                       first ? mismatch.theirs : call};
-    const std::array<int, 2> ranks = {std::min(world_rank(), mismatch.rank),
-                                      std::max(world_rank(), mismatch.rank)};
-    fail({ErrorKind::desynchronised, -1, disagreement(calls, ranks).value_or("")});
-}
-
-void JoinedGroup::fail(Failure failure) {
-    failure = first_word(failure);
-    const auto kind = failure.kind == ErrorKind::timed_out    ? Fault::Kind::timed_out
-                      : failure.kind == ErrorKind::agent_lost ? Fault::Kind::agent_lost
-                                                              : Fault::Kind::peer_lost;
-    break_up({kind, failure.rank, world_rank()});
-    const bool by_peer =
-        failure.kind == ErrorKind::peer_lost || failure.kind == ErrorKind::timed_out;
-    if (by_peer && failure.rank != world_rank()) hooks_.blame(failure.rank, failure.words);
-    broken_ = failure;
-    throw_failure(failure);
-}
-
-Failure JoinedGroup::by_fault(const Call& call, const Fault& fault) {
-    return failure_of(fault, call, {}, hooks_.cause(), world_rank());
-}
-
-// A connection ends because its rank died, or because that rank heard of another's death first:
-// then it, or the agent, says so.
-Failure JoinedGroup::closed_by(const Call& call, const WireTrouble& trouble) {
-    const std::string prefix = describe(call) + ": ";
-    const Failure own{
-        ErrorKind::peer_lost, trouble.rank,
-        prefix + "rank " + std::to_string(trouble.rank) + " is gone (" + trouble.what() + ")"};
-    try {
-        const auto word = decode_failure(
-            store_.get(key("failure"), std::chrono::duration_cast<Store::Timeout>(word_patience)));
-        return word.value_or(own);
-    } catch (const PeerLost& error) {
-        return {ErrorKind::peer_lost, error.rank(), prefix + error.what()};
-    } catch (const Error&) {
-        return own;
-    }
-}
-
-void JoinedGroup::tell_arrival(const Call& call, Slice ranks) {
-    for (std::size_t i = 0; i < ranks.count; ++i)
-        (void)store_.async_set(key("at/" + std::to_string(ranks.first + i)),
-                               std::to_string(call.sequence));
-}
-
-// Who has entered the call tells so; who has not in a while is missing.
-Failure JoinedGroup::late(const Call& call, int waited_for) {
-    const std::string prefix = describe(call) + ": ";
-    std::vector<int> missing;
-    try {
-        tell_arrival(call, node_ranks(node_));  // those of this node have met
-        const TimePoint end = clock_now() + word_patience;
-        do {
-            missing.clear();
-            std::vector<Pending<std::optional<std::string>>> places;
-            for (int rank = 0; rank < size(); ++rank)
-                places.push_back(store_.async_find(key("at/" + std::to_string(rank))));
-            for (std::size_t rank = 0; rank < places.size(); ++rank) {
-                const auto place = places[rank].get();
-                if (!place || *place != std::to_string(call.sequence))
-                    missing.push_back(layout_.world_ranks[rank]);
-            }
-            if (!missing.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        } while (!missing.empty() && clock_now() < end);
-    } catch (const PeerLost& error) {
-        return {ErrorKind::peer_lost, error.rank(), prefix + error.what()};
-    } catch (const Error& error) {
-        return {error.kind(), -1, prefix + error.what()};
-    }
-    if (!missing.empty())
-        return {ErrorKind::timed_out, missing.front(),
-                prefix + rank_list(missing) + " did not arrive in time", missing};
-    return {ErrorKind::timed_out,
-            waited_for,
-            prefix + "nothing came from rank " + std::to_string(waited_for) +
-                " in time, though every rank is in the call: look at the network between the nodes",
-            {waited_for}};
-}
-
-Failure JoinedGroup::first_word(const Failure& own) {
-    try {
-        const auto word =
-            decode_failure(store_.compare_set(key("failure"), "", encode_failure(own)));
-        return word.value_or(own);
-    } catch (const Error&) {  // the round is over; what this rank saw is the reason as good as any
-        return own;
-    }
-}
-
-std::string JoinedGroup::key(const std::string& what) const {
-    return "ddrun.group/" + layout_.name + "/" + what;
 }
 
 }  // namespace ddrun::detail

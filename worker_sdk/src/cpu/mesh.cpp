@@ -1,5 +1,7 @@
 #include "worker_sdk/src/cpu/mesh.hpp"
 
+#include "worker_sdk/src/failure.hpp"
+
 #include <ddrun/error.hpp>
 
 #include <netdb.h>
@@ -92,20 +94,12 @@ void no_delay(int socket) {
     (void)::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// False: not within a glance.
-bool wait_for(int socket, short events, TimePoint until) {
-    pollfd one{socket, events, 0};
-    const auto left = std::clamp<Duration>(until - std::chrono::steady_clock::now(),
-                                           Duration::zero(), Patience::glance);
-    return ::poll(&one, 1,
-                  static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count())) > 0;
-}
+constexpr const char* no_connection = "no connection in time";
 
-void check(const Patience& patience, int rank) {
-    if (patience.is_stopped())
-        throw WireTrouble(WireTrouble::Kind::stopped, rank, "the group is broken");
-    if (std::chrono::steady_clock::now() >= patience.deadline)
-        throw WireTrouble(WireTrouble::Kind::timed_out, rank, "no connection in time");
+// False: not within a glance.
+bool wait_for(int socket, short events, const Patience& patience) {
+    pollfd one{socket, events, 0};
+    return ::poll(&one, 1, patience.glance()) > 0;
 }
 
 }  // namespace
@@ -138,7 +132,7 @@ UniqueFd Mesh::connect(int rank, std::uint64_t purpose, const Patience& patience
     if (!socket) system_error("no socket for rank " + std::to_string(rank));
     if (::connect(socket.get(), address.get(), address.length) != 0 && errno != EINPROGRESS)
         throw WireTrouble(WireTrouble::Kind::closed, rank, std::strerror(errno));
-    while (!wait_for(socket.get(), POLLOUT, patience.deadline)) check(patience, rank);
+    while (!wait_for(socket.get(), POLLOUT, patience)) patience.check(rank, no_connection);
     int error = 0;
     socklen_t length = sizeof error;
     (void)::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
@@ -166,13 +160,12 @@ std::string Mesh::address_of(int rank, const Patience& patience) {
         std::chrono::ceil<Store::Timeout>(patience.deadline - std::chrono::steady_clock::now());
     auto published = store_.async_get(store_key(rank), std::max(left, Store::Timeout(1)));
     while (!published.is_ready()) {
-        check(patience, rank);
+        patience.check(rank, no_connection);
         std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
     const std::string bytes = published.get();
     if (bytes.size() <= key_bytes || bytes.size() > key_bytes + sizeof(sockaddr_storage))
-        throw Error(ErrorKind::store, "the store has something else at '" + store_key(rank) +
-                                          "': keys of 'ddrun.' belong to the SDK");
+        throw_foreign_value(store_key(rank));
     const std::lock_guard lock(mutex_);
     return addresses_[rank] = bytes;
 }
@@ -187,19 +180,16 @@ UniqueFd Mesh::accept(int rank, std::uint64_t purpose, const Patience& patience)
                 if (found->second.empty()) waiting_.erase(found);
                 return socket;
             }
-            take_callers(patience.deadline);
+            take_callers(patience);
         }
-        check(patience, rank);
+        patience.check(rank, no_connection);
     }
 }
 
-void Mesh::take_callers(TimePoint until) {
+void Mesh::take_callers(const Patience& patience) {
     std::vector<pollfd> fds = {{listener_.get(), POLLIN, 0}};
     for (const auto& caller : callers_) fds.push_back({caller.socket.get(), POLLIN, 0});
-    const auto left = std::clamp<Duration>(until - std::chrono::steady_clock::now(),
-                                           Duration::zero(), Patience::glance);
-    (void)::poll(fds.data(), fds.size(),
-                 static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
+    (void)::poll(fds.data(), fds.size(), patience.glance());
     const TimePoint now = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < callers_.size(); ++i)
         if (fds[i + 1].revents != 0) hear(callers_[i]);
@@ -237,12 +227,6 @@ void Mesh::admit(Caller& caller) {
     if (said != magic || shown != key_) return caller.socket.reset();
     no_delay(caller.socket.get());
     waiting_[{static_cast<int>(rank), purpose}].push_back(std::move(caller.socket));
-}
-
-std::uint64_t purpose_of(const std::string& words) {
-    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-    for (const char byte : words) hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100000001b3;
-    return hash;
 }
 
 }  // namespace ddrun::detail

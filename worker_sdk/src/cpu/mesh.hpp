@@ -1,37 +1,21 @@
 #pragma once
 
 #include "rendezvous/platform/unique_fd.hpp"
+#include "rendezvous/protocol/fnv1a.hpp"
 #include "rendezvous/protocol/time.hpp"
+#include "worker_sdk/src/cpu/patience.hpp"
 
 #include <ddrun/store.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace ddrun::detail {
-
-// Why a connection between two ranks cannot be used, before it is put into words.
-struct WireTrouble : std::runtime_error {
-    enum class Kind { closed, timed_out, stopped };
-    WireTrouble(Kind what, int peer, const std::string& words)
-        : std::runtime_error(words), kind(what), rank(peer) {}
-    Kind kind;
-    int rank;  // of the world: whom this rank waited for
-};
-
-// Until when a wait on the wire may last, and whether it has become pointless.
-struct Patience {
-    TimePoint deadline;
-    std::function<bool()> is_stopped;  // looked at every `glance`
-    static constexpr Duration glance = std::chrono::milliseconds(20);
-};
 
 // TCP connections between the ranks of the round, made when they are first needed. Every rank
 // listens on the address of its node from which the master is reached, at a port of the kernel's
@@ -60,7 +44,7 @@ class Mesh {
     using Awaited = std::pair<int, std::uint64_t>;
 
     void listen_towards(const std::string& master_addr);
-    void take_callers(TimePoint until);
+    void take_callers(const Patience& patience);
     void hear(Caller& caller);
     void admit(Caller& caller);
     [[nodiscard]] std::string address_of(int rank, const Patience& patience);
@@ -77,6 +61,8 @@ class Mesh {
 };
 
 // A number for a purpose that all ranks name alike.
-[[nodiscard]] std::uint64_t purpose_of(const std::string& words);
+[[nodiscard]] inline std::uint64_t purpose_of(const std::string& words) {
+    return fnv1a(words);
+}
 
 }  // namespace ddrun::detail

@@ -53,16 +53,8 @@ void wait_for_ends(int out, short out_events, int in, short in_events, int rank,
                    const Patience& patience) {
     std::array<pollfd, 2> fds = {
         {{out_events != 0 ? out : -1, out_events, 0}, {in_events != 0 ? in : -1, in_events, 0}}};
-    const auto left = std::clamp<Duration>(patience.deadline - std::chrono::steady_clock::now(),
-                                           Duration::zero(), Patience::glance);
-    const int ready =
-        ::poll(fds.data(), fds.size(),
-               static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
-    if (ready > 0) return;
-    if (patience.is_stopped())
-        throw WireTrouble(WireTrouble::Kind::stopped, rank, "the group is broken");
-    if (std::chrono::steady_clock::now() >= patience.deadline)
-        throw WireTrouble(WireTrouble::Kind::timed_out, rank, "no data in time");
+    if (::poll(fds.data(), fds.size(), patience.glance()) > 0) return;
+    patience.check(rank, "no data in time");
 }
 
 }  // namespace

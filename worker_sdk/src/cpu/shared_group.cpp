@@ -1,10 +1,10 @@
 #include "worker_sdk/src/cpu/shared_group.hpp"
 
 #include "worker_sdk/src/cpu/combine.hpp"
+#include "worker_sdk/src/cpu/copy_bytes.hpp"
 #include "worker_sdk/src/failure.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -12,11 +12,6 @@ namespace ddrun::detail {
 namespace {
 
 const auto nothing = [](const auto&) {};
-
-// memcpy of nothing may not be given a null pointer.
-void copy_bytes(void* to, const void* from, std::size_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, bytes);
-}
 
 }  // namespace
 

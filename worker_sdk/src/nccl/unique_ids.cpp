@@ -1,4 +1,5 @@
 #include "worker_sdk/core/nccl_ids.hpp"
+#include "worker_sdk/src/failure.hpp"
 #include "worker_sdk/src/nccl/library.hpp"
 #include "worker_sdk/src/worker_state.hpp"
 
@@ -15,10 +16,7 @@ std::vector<PublishedNcclId> fetch(Store& store, const std::vector<std::string>&
     std::vector<PublishedNcclId> published;
     for (const auto& bytes : store.get_all(keys, timeout)) {
         auto id = detail::decode_nccl_id(bytes);
-        if (!id)
-            throw Error(ErrorKind::store, "the store has something else at '" +
-                                              keys[published.size()] +
-                                              "': keys of 'ddrun.' belong to the SDK");
+        if (!id) detail::throw_foreign_value(keys[published.size()]);
         published.push_back(std::move(*id));
     }
     return published;
